@@ -1,0 +1,85 @@
+"""Everything ddbench raises on purpose.
+
+DdbenchError                 what went wrong + what to do; the CLI prints both
+├── PlanError                a sweep file says something impossible
+├── PromptError              a prompt file that cannot be used
+├── ServerError
+│   ├── PortInUse
+│   ├── ServerExitedEarly
+│   ├── ServerNotReady
+│   └── ServerSurvived       still alive after SIGKILL
+├── LogFormatError           a log line of a known kind that we cannot read
+├── RunError                 a run folder that cannot be created, opened or read
+└── NotComparable            two results that must not be divided by each other
+"""
+
+from pathlib import Path
+
+
+class DdbenchError(Exception):
+    """A failure the user can act on. `remedy` is one imperative sentence."""
+
+    def __init__(self, message: str, *, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class PlanError(DdbenchError):
+    pass
+
+
+class PromptError(DdbenchError):
+    pass
+
+
+class ServerError(DdbenchError):
+    pass
+
+
+class PortInUse(ServerError):
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(
+            f"something already listens on {host}:{port}",
+            remedy="Stop it, or give this server another `port` in the sweep file.",
+        )
+
+
+class ServerExitedEarly(ServerError):
+    def __init__(self, exit_code: int, log_path: Path, last_lines: str) -> None:
+        super().__init__(
+            f"the server exited with code {exit_code} before it was ready\n"
+            f"last lines of {log_path}:\n{last_lines}",
+            remedy="Fix what the log names, then run the sweep again.",
+        )
+        self.exit_code = exit_code
+        self.log_path = log_path
+
+
+class ServerNotReady(ServerError):
+    def __init__(self, waited_s: float, log_path: Path, last_lines: str) -> None:
+        super().__init__(
+            f"the server was not ready after {waited_s:.0f} s\n"
+            f"last lines of {log_path}:\n{last_lines}",
+            remedy="Read the log; a large model may need a longer `ready_timeout_s` in the sweep file.",
+        )
+        self.log_path = log_path
+
+
+class ServerSurvived(ServerError):
+    def __init__(self, pids: list[int]) -> None:
+        super().__init__(
+            f"processes {pids} of the server outlived SIGKILL",
+            remedy="They hang in the kernel, often in a GPU driver: look at `dmesg`.",
+        )
+
+
+class LogFormatError(DdbenchError):
+    pass
+
+
+class RunError(DdbenchError):
+    pass
+
+
+class NotComparable(DdbenchError):
+    pass

@@ -1,0 +1,332 @@
+"""The types that cross stages. Imports nothing of ddbench; read this file first.
+
+Measurements and what was asked are stored here; means, ratios and percentiles are computed by
+whoever reads them. None is "not measured", never 0. Units stand in the names; seconds unless named.
+
+    SweepPlan -expand-> Trial(ServerConfig, LoadConfig, repeat, visit)
+    ServerConfig -argv-> ServerCommand -server-> RunningServer
+    RunningServer + LoadConfig -load-> LoadOutcome [RequestCompleted | RequestFailed]
+    log bytes between two offsets -logs-> LogExcerpt
+    all of these -sweep-> RunResult -runs-> SQLite
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+# ---------------------------------------------------------------- what was asked
+
+FlagValue = str | int | float | bool | tuple[str | int | float, ...]
+"""True is a bare flag, False leaves it out, a tuple is one flag with several values."""
+
+Flags = tuple[tuple[str, FlagValue], ...]
+"""SGLang's own flag names without the leading dashes, sorted by name."""
+
+Engine = Literal["embedded", "sglang", "attach"]
+Launcher = Literal["subprocess", "systemd", "systemd-unit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """One drafting setting. `algorithm` is SGLang's name; None decodes one token at a time.
+
+    budget counts drafted nodes without the root; None for linear drafts, whose nodes are their depth.
+    """
+
+    algorithm: str | None = None
+    block_size: int | None = None
+    budget: int | None = None
+    topk: int | None = None
+
+    @property
+    def draft_depth(self) -> int | None:
+        """The longest path a step can accept: min(block size - 1, budget)."""
+        if self.block_size is None:
+            return None
+        depth = self.block_size - 1
+        return depth if self.budget is None else min(depth, self.budget)
+
+    @property
+    def verify_width(self) -> int | None:
+        """Tokens in one target forward of one request."""
+        if self.algorithm is None:
+            return 1
+        return self.block_size if self.budget is None else self.budget + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One drafting setting under comparison, with what it overrides of the sweep's server."""
+
+    name: str
+    speculation: Speculation
+    draft_model: str | None = None
+    patches: str | None = None
+    flags: Flags = ()
+    env: tuple[tuple[str, str], ...] = ()
+    dialect: tuple[tuple[str, str, str], ...] = ()  # (setting, "flag" | "env", name)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """Everything that needs a restart. Equal configs share one launch."""
+
+    engine: Engine
+    model: str
+    draft_model: str | None
+    speculation: Speculation
+    max_running_requests: int
+    flags: Flags = ()
+    env: tuple[tuple[str, str], ...] = ()
+    dialect: tuple[tuple[str, str, str], ...] = ()
+    python: str | None = None
+    patches: str | None = None
+    base_url: str | None = None  # engine "attach" only
+    launcher: Launcher = "subprocess"
+    launcher_options: tuple[tuple[str, str], ...] = ()
+    host: str = "127.0.0.1"
+    port: int | None = None  # None: a free one
+    ready_timeout_s: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadConfig:
+    """What one trial sends. `prompts` names a source: `builtin:mixed` or a file."""
+
+    prompts: str
+    count: int
+    concurrency: int
+    max_new_tokens: int
+    temperature: float = 0.0
+    seed: int = 0
+    ignore_eos: bool = False
+    logprobs: bool = False
+    record_drafts: bool = False  # marks the trial as a probe, never timed
+    timeout_s: float = 600.0  # of one request
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    arm: str
+    server: ServerConfig
+    load: LoadConfig
+    repeat: int = 0
+    visit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """A sweep file, read and checked. `text` is the file itself, kept with the run."""
+
+    name: str
+    text: str
+    arms: tuple[Arm, ...]
+    servers: tuple[ServerConfig, ...]  # one an arm, in the order of `arms`
+    loads: tuple[LoadConfig, ...]  # one a concurrency
+    repeats: int
+    visits: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCommand:
+    argv: tuple[str, ...]
+    env: Mapping[str, str]  # added to ddbench's own environment
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    prompt_id: str  # stable: the same text has the same id at every concurrency
+    text: str
+    category: str | None = None
+
+
+# ---------------------------------------------------------------- what came of it
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    base_url: str
+    pid: int | None  # None: a server that someone else runs
+    log_path: Path | None
+    startup_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCompleted:
+    """One answered request. Tokens are the server's count, never a count of chunks.
+
+    sent_s counts from the first send of the trial; lateness_s is actual minus intended send, the
+    client's fault. verify_ct, correct_drafts and histogram are SGLang's `spec_*`: drafts accepted
+    before (0.5.23) or after (0.5.11) the cut at end-of-text or max tokens. committed_drafts is the
+    server's own count of drafts that became output; None where it does not report it.
+    """
+
+    prompt_id: str
+    sent_s: float
+    lateness_s: float
+    ttft_s: float
+    e2e_s: float
+    prompt_tokens: int
+    completion_tokens: int
+    output_ids: tuple[int, ...] | None
+    output_logprobs: tuple[float, ...] | None
+    finish_reason: str  # SGLang's type: "stop", "length", "abort"
+    retractions: int | None
+    cached_tokens: int | None
+    verify_ct: int | None
+    correct_drafts: int | None
+    committed_drafts: int | None
+    histogram: tuple[int, ...] | None  # h[d]: verify steps with d correct drafts
+    chunk_offsets_s: tuple[float, ...] = ()  # since the send; the first is ttft_s
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailed:
+    prompt_id: str
+    sent_s: float
+    lateness_s: float
+    reason: str
+    http_status: int | None = None
+
+
+RequestOutcome = RequestCompleted | RequestFailed
+
+
+@dataclass(frozen=True, slots=True)
+class ClientHealth:
+    """What the load generator says of itself, over the trial."""
+
+    cpu_s: float
+    loop_lag_max_s: float
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOutcome:
+    """The requests of one trial in the order of its prompts. wall_s: first send to last byte."""
+
+    requests: tuple[RequestOutcome, ...]
+    wall_s: float
+    client: ClientHealth
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeWindow:
+    """One reporting interval of one scheduler rank, as the server logged it.
+
+    accept_len_logged is SGLang's "accept len": accepted drafts plus the bonus token, averaged
+    over the interval (before or after the EOS cut, by version); None when absent.
+    throughput_tokens_per_s spreads the interval's tokens over all the time since the previous
+    line, idle time included, so the first line after a pause reads low.
+    accepted_depth, commit_len, tree_nodes: printed by servers with DDTREE only.
+    """
+
+    logged_at: datetime | None  # the server's local clock, no zone; whole seconds unless SGLANG_LOG_MS
+    ranks: str  # "DP0 TP1", or "" for a single rank
+    running_requests: int | None
+    queued_requests: int | None
+    kv_tokens: int | None
+    accept_len_logged: float | None
+    accept_rate_logged: float | None
+    graph: bool | None
+    throughput_tokens_per_s: float | None
+    accepted_depth: float | None = None
+    commit_len: float | None = None
+    tree_nodes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillWindow:
+    logged_at: datetime | None
+    ranks: str
+    new_requests: int | None
+    new_tokens: int | None
+    cached_tokens: int | None
+    running_requests: int | None
+    queued_requests: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StartupFact:
+    """Something the server said of itself while it started: ("max_running_requests_reset", "48")."""
+
+    name: str
+    value: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogExcerpt:
+    decode: tuple[DecodeWindow, ...] = ()
+    prefill: tuple[PrefillWindow, ...] = ()
+    startup: tuple[StartupFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """The server's cumulative counters at one moment, summed over labels; None is absent.
+
+    From /metrics: spec_verify_calls, generation_tokens, prompt_tokens, retracted_requests.
+    From /server_info: avg_spec_accept_length, which has no denominator and cannot be subtracted.
+    """
+
+    spec_verify_calls: float | None = None
+    generation_tokens: float | None = None
+    prompt_tokens: float | None = None
+    retracted_requests: float | None = None
+    avg_spec_accept_length: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a launch or a trial has no valid result. `crash_class` is "unknown" when nothing fits."""
+
+    crash_class: str
+    evidence: str  # the line that says so, or the last lines of the log
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where a server ran: probe name -> what it said. A probe that failed is in `unknown`."""
+
+    facts: Mapping[str, str]
+    unknown: Mapping[str, str]  # probe name -> why
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One server start. `failure` is None when it became ready."""
+
+    server: ServerConfig
+    argv: tuple[str, ...]
+    log_name: str | None  # file name inside the run folder
+    startup_s: float | None
+    environment: Environment
+    failure: Failure | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one trial leaves behind. Measurements only; means are computed by whoever reads it.
+
+    A trial is done only when `failure` is None.
+    """
+
+    key: str
+    trial: Trial
+    started_at: str  # UTC, ISO 8601
+    requests: tuple[RequestOutcome, ...]
+    wall_s: float | None
+    client: ClientHealth | None
+    log: LogExcerpt
+    counters_before: Counters
+    counters_after: Counters
+    failure: Failure | None
+
+    @property
+    def completed(self) -> tuple[RequestCompleted, ...]:
+        return tuple(r for r in self.requests if isinstance(r, RequestCompleted))
