@@ -131,8 +131,11 @@ class SweepPlan:
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
+    """What to start. `model_path` is what the server will say of itself in /server_info."""
+
     argv: tuple[str, ...]
     env: Mapping[str, str]  # added to ddbench's own environment
+    model_path: str
 
 
 @dataclass(frozen=True, slots=True)
