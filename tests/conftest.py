@@ -1,0 +1,62 @@
+"""What several stages need: the command as a real process, and a small sweep file."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Ddbench = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def ddbench() -> Ddbench:
+    """Run `ddbench ARGS` to its end, as a user would."""
+
+    def run(*args: object, timeout_s: float = 240.0) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", "from ddbench.cli.main import main; main()", *map(str, args)],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def write_sweep(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A sweep file on the embedded engine; keywords replace lines of it."""
+
+    def write(
+        *,
+        arms: str = "[autoregressive]",
+        server: str = "",
+        count: int = 6,
+        concurrency: str = "[1]",
+        max_new_tokens: int = 24,
+        logprobs: bool = False,
+        repeats: int = 1,
+        prompts: str = "builtin:mixed",
+    ) -> Path:
+        path = tmp_path_factory.mktemp("sweep") / "small.yaml"
+        path.write_text(
+            "name: small\n"
+            "server:\n"
+            "  engine: embedded\n"
+            "  model: builtin\n"
+            "  draft_model: builtin\n"
+            f"{server}"
+            f"arms: {arms}\n"
+            "load:\n"
+            f"  prompts: {prompts}\n"
+            f"  count: {count}\n"
+            f"  concurrency: {concurrency}\n"
+            f"  max_new_tokens: {max_new_tokens}\n"
+            f"  logprobs: {str(logprobs).lower()}\n"
+            f"repeats: {repeats}\n"
+        )
+        return path
+
+    return write
