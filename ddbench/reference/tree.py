@@ -106,7 +106,7 @@ def build_tree(
         raise ValueError(
             f"shapes {tuple(top_log_probs.shape)} and {tuple(top_token_ids.shape)}: want (L, K)"
         )
-    log_probs: list[list[float]] = top_log_probs.to(torch.float64).tolist()
+    log_probs: list[list[float]] = top_log_probs.tolist()  # Python adds in float64
     tokens: list[list[int]] = top_token_ids.tolist()
     for row in log_probs:
         if any(map(math.isnan, row)) or row != sorted(row, reverse=True):
