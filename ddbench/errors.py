@@ -3,6 +3,7 @@
 DdbenchError                 what went wrong + what to do; the CLI prints both
 ├── PlanError                a sweep file says something impossible
 ├── PromptError              a prompt file that cannot be used
+├── LoadError                a load that cannot be sent as asked
 ├── ServerError
 │   ├── PortInUse
 │   ├── ServerExitedEarly
@@ -29,6 +30,10 @@ class PlanError(DdbenchError):
 
 
 class PromptError(DdbenchError):
+    pass
+
+
+class LoadError(DdbenchError):
     pass
 
 

@@ -200,11 +200,16 @@ RequestOutcome = RequestCompleted | RequestFailed
 
 @dataclass(frozen=True, slots=True)
 class ClientHealth:
-    """What the load generator says of itself, over the trial."""
+    """What the load generator says of itself, over the trial.
+
+    Connections are opened before the clock starts; connect_max_s is the slowest of them.
+    """
 
     cpu_s: float
     loop_lag_max_s: float
     chunks: int
+    connections: int | None = None  # opened in all: more than the concurrency when some were lost
+    connect_max_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
