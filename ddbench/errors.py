@@ -10,7 +10,10 @@ DdbenchError                 what went wrong + what to do; the CLI prints both
 │   ├── ServerNotReady
 │   └── ServerSurvived       still alive after SIGKILL
 ├── LogFormatError           a log line of a known kind that we cannot read
+├── ModelFilesError          weights, config or tokenizer that the embedded engine cannot use
 ├── RunError                 a run folder that cannot be created, opened or read
+├── EngineError              settings or weights that the embedded server cannot run
+├── RequestRefused           a request that the embedded server answers with status 400
 └── NotComparable            two results that must not be divided by each other
 """
 
@@ -82,7 +85,19 @@ class LogFormatError(DdbenchError):
     pass
 
 
+class ModelFilesError(DdbenchError):
+    pass
+
+
 class RunError(DdbenchError):
+    pass
+
+
+class EngineError(DdbenchError):
+    pass
+
+
+class RequestRefused(DdbenchError):
     pass
 
 
