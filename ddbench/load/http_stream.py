@@ -1,0 +1,282 @@
+"""One HTTP/1.1 connection that streams answers and stamps them.
+
+A library's client costs more per streamed chunk than the chunk is worth, and stamps a chunk after
+it was parsed, queued and handed to a task. Here a chunk is stamped where it leaves the socket, and
+nothing is parsed before every socket that was ready has been read: a burst of 256 chunks does
+not make the last one look late.
+"""
+
+import asyncio
+import socket
+import time
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, cast
+
+from ddbench.load.bad_answer import BadAnswer
+from ddbench.load.http_body import Body, body_of
+from ddbench.load.http_head import HEAD_LIMIT_BYTES, ResponseHead, parse_head
+
+Address = tuple[socket.AddressFamily, Any]  # what loop.sock_connect takes, by family
+
+ERROR_BODY_LIMIT_BYTES = 64 * 1024
+
+_PARSED_PER_TURN = 64  # then the sockets are read again
+_BACKLOG_LIMIT = 8192  # above it, catching up comes before reading on
+
+
+class Sink(Protocol):
+    def feed(self, at: float, piece: bytes) -> None:
+        """Take the payload that arrived at `at`; raise BadAnswer to give the answer up."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What became of one request on the wire. Stamps are time.perf_counter().
+
+    failure says why the answer is not complete; None when it is, whatever its status.
+    error_body is that of an answer other than 200, cut at ERROR_BODY_LIMIT_BYTES.
+    """
+
+    sent_at: float
+    ended_at: float
+    status: int | None
+    failure: str | None
+    timed_out: bool = False
+    error_body: bytes = b""
+
+
+class Inbox:
+    """Everything that arrived and is not parsed yet, in order, over all connections of a loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._arrived: deque[tuple[float, StreamConnection, bytes | None]] = deque()
+
+    def put(self, at: float, connection: "StreamConnection", data: bytes | None) -> None:
+        """Keep `data` for later; None is the end of the connection."""
+        if not self._arrived:
+            self._loop.call_soon(self._parse)
+        self._arrived.append((at, connection, data))
+
+    def _parse(self) -> None:
+        arrived = self._arrived
+        turn = _PARSED_PER_TURN if len(arrived) < _BACKLOG_LIMIT else len(arrived)
+        for _ in range(min(turn, len(arrived))):
+            at, connection, data = arrived.popleft()
+            connection.take(at, data)
+        if arrived:
+            self._loop.call_soon(self._parse)
+
+
+class StreamConnection(asyncio.Protocol):
+    """A connection that is reused while the server keeps it open; one request at a time."""
+
+    def __init__(self, inbox: Inbox, sock: socket.socket) -> None:
+        self._inbox = inbox
+        self._socket = sock
+        self._transport: asyncio.Transport | None = None
+        self._closed = asyncio.get_running_loop().create_future()
+        self._answer: asyncio.Future[Exchange] | None = None
+        self._lost_by: Exception | None = None
+        self._sink: Sink | None = None
+        self._sent_at = 0.0
+        self._timeout_s = 0.0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._unread_head = b""
+        self._head: ResponseHead | None = None
+        self._body: Body | None = None
+        self._error_body = b""
+
+    @property
+    def usable(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    async def exchange(self, request: bytes, sink: Sink, timeout_s: float) -> Exchange:
+        """Write `request` and give the payload of a 200 answer to `sink` as it arrives.
+
+        The clock starts at the write. Whatever goes wrong on the wire is in the result.
+        """
+        loop = asyncio.get_running_loop()
+        self._forget()
+        self._sink, self._timeout_s = sink, timeout_s
+        answer: asyncio.Future[Exchange] = loop.create_future()
+        self._answer = answer
+        timer = loop.call_later(timeout_s, self._expire)
+        self._write(request)
+        try:
+            return await answer
+        finally:
+            timer.cancel()
+            if self._answer is not None:  # cancelled: this connection has half an answer in it
+                self._answer = None
+                self.abort()
+
+    def _write(self, request: bytes) -> None:
+        """Write here and now: uvloop's transport waits for the end of the loop's turn."""
+        self._sent_at = time.perf_counter()
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            self._end(self._sent_at, "the connection was closed before the request was sent")
+            return
+        try:
+            written = self._socket.send(request)
+        except BlockingIOError:
+            written = 0
+        except OSError as cause:
+            self._end(self._sent_at, f"the request could not be sent: {cause.strerror}")
+            return
+        if written < len(request):
+            transport.write(request[written:])
+
+    def abort(self) -> None:
+        """Close at once; what is still to be written or read is dropped."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def closed(self) -> None:
+        """Close, and wait until the socket is gone."""
+        self.abort()
+        if self._transport is not None:
+            await self._closed
+
+    # ---- called by the loop: stamp, and no more
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own class is not one
+
+    def data_received(self, data: bytes) -> None:
+        self._inbox.put(time.perf_counter(), self, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost_by = exc
+        self._inbox.put(time.perf_counter(), self, None)
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    # ---- called by the inbox
+
+    def take(self, at: float, data: bytes | None) -> None:
+        if self._answer is None:
+            if data is not None:
+                self.abort()  # nobody asked: whatever it is, it is no answer to the next request
+            return
+        if data is None:
+            self._take_end(at)
+            return
+        try:
+            self._take_data(at, data)
+        except BadAnswer as cause:
+            self._end(at, str(cause))
+
+    def _take_data(self, at: float, data: bytes) -> None:
+        if self._body is None:
+            data = self._take_head(data)
+            if self._body is None:
+                return
+        body = self._body
+        if self._head is not None and self._head.status == 200 and self._sink is not None:
+            for piece in body.feed(data):
+                self._sink.feed(at, piece)
+        else:
+            for piece in body.feed(data):
+                self._error_body = (self._error_body + piece)[:ERROR_BODY_LIMIT_BYTES]
+        if body.finished:
+            if body.surplus:
+                raise BadAnswer("bytes after the end of the answer")
+            self._end(at, None)
+
+    def _take_head(self, data: bytes) -> bytes:
+        """Read the head if it is complete; what follows it."""
+        data = self._unread_head + data
+        while True:
+            raw, end, rest = data.partition(b"\r\n\r\n")
+            if not end:
+                if len(data) > HEAD_LIMIT_BYTES:
+                    raise BadAnswer(f"a response head longer than {HEAD_LIMIT_BYTES} bytes")
+                self._unread_head = data
+                return b""
+            head = parse_head(raw)
+            if head.status >= 200:
+                break
+            data = rest  # 1xx: the answer is still to come
+        self._head = head
+        self._body = body_of(head)
+        return rest
+
+    def _take_end(self, at: float) -> None:
+        if self._body is not None and self._body.ends_with_connection() and self._lost_by is None:
+            self._end(at, None)
+            return
+        how = "closed" if self._lost_by is None else "reset"
+        where = "before an answer" if self._head is None else "in the middle of the answer"
+        self._end(at, f"the connection was {how} {where}")
+
+    def _expire(self) -> None:
+        what = "no answer" if self._head is None else "no end of the answer"
+        failure = f"{what} within {self._timeout_s:g} s"
+        self._end(time.perf_counter(), failure, timed_out=True)
+
+    def _end(self, at: float, failure: str | None, *, timed_out: bool = False) -> None:
+        answer, self._answer = self._answer, None
+        if answer is None or answer.done():
+            return
+        head = self._head
+        if failure is not None or head is None or not head.keep_alive:
+            self.abort()
+        answer.set_result(
+            Exchange(
+                sent_at=self._sent_at,
+                ended_at=at,
+                status=None if head is None else head.status,
+                failure=failure,
+                timed_out=timed_out,
+                error_body=self._error_body,
+            )
+        )
+
+
+async def resolve(host: str, port: int) -> list[Address]:
+    """The addresses of a server, in the order to try them.
+
+    Raises:
+        OSError: the name is unknown.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(family, address) for family, _, _, _, address in found]
+
+
+async def connect(addresses: list[Address], inbox: Inbox, timeout_s: float) -> StreamConnection:
+    """Open a connection to the first address that takes one.
+
+    Raises:
+        OSError: none does (TimeoutError is one of them).
+    """
+    loop = asyncio.get_running_loop()
+    refusal: OSError | None = None
+    for family, address in addresses:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            async with asyncio.timeout(timeout_s):
+                await loop.sock_connect(sock, address)
+            _, connection = await loop.create_connection(
+                partial(StreamConnection, inbox, sock), sock=sock
+            )
+        except OSError as cause:
+            sock.close()
+            refusal = cause
+        except asyncio.CancelledError:
+            sock.close()
+            raise
+        else:
+            return connection
+    if refusal is None:
+        raise OSError("the server has no address")
+    raise refusal

@@ -1,0 +1,89 @@
+"""Fields of SGLang's meta_info, by name. Absent is None; of another kind is an error.
+
+A number that is not what it should be must not become a measurement.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, overload
+
+from ddbench.load.bad_answer import BadAnswer, shown
+
+
+@overload
+def count(meta: Mapping[str, Any], *spellings: str, required: Literal[True]) -> int: ...
+@overload
+def count(meta: Mapping[str, Any], *spellings: str) -> int | None: ...
+def count(meta: Mapping[str, Any], *spellings: str, required: bool = False) -> int | None:
+    """The first of the spellings that is there, a whole number of at least 0.
+
+    Raises:
+        BadAnswer: it is something else, or it is required and absent.
+    """
+    for key in spellings:
+        value = meta.get(key)
+        if value is not None:
+            return _whole(value, f"meta_info.{key}")
+    if required:
+        raise BadAnswer(f"meta_info lacks {spellings[0]}")
+    return None
+
+
+def counts(meta: Mapping[str, Any], *spellings: str) -> tuple[int, ...] | None:
+    """The first of the spellings that is there, a list of whole numbers of at least 0."""
+    for key in spellings:
+        values = meta.get(key)
+        if values is not None:
+            return tuple(_whole(v, f"meta_info.{key}") for v in _listed(values, f"meta_info.{key}"))
+    return None
+
+
+def finish_reason(meta: Mapping[str, Any]) -> tuple[str, str | None]:
+    """SGLang's type ("stop", "length", "abort") and its message, if it has one.
+
+    Raises:
+        BadAnswer: the request is not finished.
+    """
+    reason = meta.get("finish_reason")
+    if isinstance(reason, str):
+        return reason, None
+    if reason is None:
+        raise BadAnswer("the stream ended without a finish_reason")
+    if not isinstance(reason, dict) or not isinstance(reason.get("type"), str):
+        raise BadAnswer(f"meta_info.finish_reason is {shown(repr(reason))}")
+    message = reason.get("message")
+    return reason["type"], None if message is None else str(message)
+
+
+def token_ids(answer: Mapping[str, Any]) -> list[int] | None:
+    """output_ids of an event; None where the server does not send them."""
+    ids = answer.get("output_ids")
+    if ids is None:
+        return None
+    return [_whole(token, "output_ids") for token in _listed(ids, "output_ids")]
+
+
+def logprobs(meta: Mapping[str, Any]) -> list[float] | None:
+    """The log-probability of each output token: the first of each (logprob, id, text)."""
+    key = "meta_info.output_token_logprobs"
+    entries = meta.get("output_token_logprobs")
+    if entries is None:
+        return None
+    found: list[float] = []
+    for entry in _listed(entries, key):
+        value = entry[0] if isinstance(entry, list) and entry else entry
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadAnswer(f"{key}[{len(found)}] is {shown(repr(value))}, not a number")
+        found.append(float(value))
+    return found
+
+
+def _listed(value: object, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise BadAnswer(f"{name} is {shown(repr(value))}, not a list")
+    return value
+
+
+def _whole(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise BadAnswer(f"{name} is {shown(repr(value))}, not a whole number")
+    return value

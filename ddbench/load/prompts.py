@@ -1,0 +1,187 @@
+"""Prompts: those that ship with ddbench, and those of a user's file.
+
+A prompt's id is its own, or made of its text: the same at every concurrency and in every arm, since
+arms are compared prompt by prompt.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ddbench.errors import PromptError
+from ddbench.records import Prompt
+
+BUILTIN_FOLDER = Path(__file__).parent / "builtin"
+MIXED = "mixed"
+
+_ACCEPTED = "Give each line a `prompt` or a `text`, or use ShareGPT's `conversations`."
+
+
+def read_prompts(source: str, count: int) -> list[Prompt]:
+    """The first `count` prompts of a source.
+
+    Args:
+        source: `builtin:<domain>`, `builtin:mixed` (a prompt of each domain in turn), or the path
+            of a JSONL file (`prompt` or `text`; `id` and `category` may stand beside it) or of a
+            ShareGPT file, whose first human turns are taken.
+
+    Raises:
+        PromptError: it is missing, cannot be read, or holds fewer.
+    """
+    if source.startswith("builtin:"):
+        return read_builtin(source.removeprefix("builtin:"), count, BUILTIN_FOLDER)
+    return read_prompt_file(Path(source), count)
+
+
+def builtin_domains(folder: Path = BUILTIN_FOLDER) -> list[str]:
+    return sorted(path.stem for path in folder.glob("*.jsonl"))
+
+
+def read_builtin(domain: str, count: int, folder: Path) -> list[Prompt]:
+    """`count` prompts of one domain of `folder`, or of all of them in turn for "mixed"."""
+    domains = builtin_domains(folder)
+    if domain != MIXED and domain not in domains:
+        raise PromptError(
+            f"there are no prompts builtin:{domain}",
+            remedy="Use one of " + ", ".join(f"builtin:{name}" for name in [*domains, MIXED]) + ".",
+        )
+    chosen = domains if domain == MIXED else [domain]
+    turns = zip_longest(*(_prompts_of(folder / f"{name}.jsonl") for name in chosen))
+    found = [p for p in chain.from_iterable(turns) if p is not None]
+    return _enough(_told_apart(found, f"builtin:{domain}"), count, f"builtin:{domain}")
+
+
+def read_prompt_file(path: Path, count: int) -> list[Prompt]:
+    """`count` prompts of a JSONL or ShareGPT file; what stands after them is not looked at."""
+    found = list(islice(_prompts_of(path), count))
+    return _enough(_told_apart(found, str(path)), count, str(path))
+
+
+def _enough(prompts: list[Prompt], count: int, source: str) -> list[Prompt]:
+    if not prompts:
+        raise PromptError(f"{source} holds no prompts", remedy=_ACCEPTED)
+    if len(prompts) < count:
+        raise PromptError(
+            f"{source} holds {len(prompts)} prompts, {count} are asked for",
+            remedy=f"Lower `count` to {len(prompts)}, or add prompts.",
+        )
+    return prompts[:count]
+
+
+def _told_apart(prompts: list[Prompt], source: str) -> list[Prompt]:
+    """A text that comes twice keeps its id and a number; an id given twice is a mistake."""
+    seen: dict[str, int] = {}
+    apart: list[Prompt] = []
+    for prompt in prompts:
+        times = seen[prompt.prompt_id] = seen.get(prompt.prompt_id, 0) + 1
+        if times > 1 and prompt.prompt_id != _id_of(prompt.text):
+            raise PromptError(
+                f"{source} gives the id {prompt.prompt_id!r} twice",
+                remedy="Give every prompt its own `id`, or none at all.",
+            )
+        if times > 1:
+            prompt = Prompt(f"{prompt.prompt_id}-{times}", prompt.text, prompt.category)
+        apart.append(prompt)
+    return apart
+
+
+def _prompts_of(path: Path) -> Iterator[Prompt]:
+    """Every prompt of a file, in order."""
+    try:
+        raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except FileNotFoundError:
+        raise PromptError(
+            f"there is no prompt file {path}",
+            remedy="Correct `prompts` in the sweep file; a path counts from where ddbench runs.",
+        ) from None
+    except OSError as cause:
+        raise PromptError(
+            f"the prompt file {path} cannot be read: {cause.strerror}",
+            remedy="Name a readable JSONL file.",
+        ) from cause
+    if raw.lstrip().startswith(b"["):
+        yield from _prompts_of_list(raw, path)
+        return
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            entry = _json_of(line, where)
+            if not isinstance(entry, dict):
+                raise PromptError(f"{where} is not a JSON object", remedy=_ACCEPTED)
+            yield _prompt_of(entry, where)
+
+
+def _prompts_of_list(raw: bytes, path: Path) -> Iterator[Prompt]:
+    for number, entry in enumerate(_json_of(raw, str(path)), start=1):
+        where = f"{path}, entry {number}"
+        if not isinstance(entry, dict):
+            raise PromptError(f"{where} is not a JSON object", remedy=_ACCEPTED)
+        if entry.get("conversations") == []:
+            continue  # ShareGPT's own file has some
+        yield _prompt_of(entry, where)
+
+
+def _json_of(raw: bytes, where: str) -> Any:
+    try:
+        raw.decode()
+    except UnicodeDecodeError as cause:
+        line = raw.count(b"\n", 0, cause.start) + 1
+        inside = f" (line {line})" if line > 1 else ""
+        raise PromptError(
+            f"{where}{inside} is not UTF-8: byte {raw[cause.start]:#04x} at offset {cause.start}",
+            remedy="Save the file as UTF-8.",
+        ) from cause
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as cause:
+        raise PromptError(f"{where} is not JSON: {cause}", remedy=_ACCEPTED) from cause
+
+
+def _prompt_of(entry: Mapping[str, Any], where: str) -> Prompt:
+    text = _text_of(entry, where)
+    if not text.strip():
+        raise PromptError(f"{where} holds an empty prompt", remedy="Remove it.")
+    prompt_id = entry.get("id")
+    category = entry.get("category")
+    return Prompt(
+        prompt_id=_id_of(text) if prompt_id is None else str(prompt_id),
+        text=text,
+        category=None if category is None else str(category),
+    )
+
+
+def _text_of(entry: Mapping[str, Any], where: str) -> str:
+    for key in ("prompt", "text"):
+        if key in entry:
+            value = entry[key]
+            break
+    else:
+        if "conversations" in entry:
+            return _first_human_turn(entry["conversations"], where)
+        if "messages" in entry:
+            raise PromptError(
+                f"{where} holds `messages`, which need the server's chat template",
+                remedy="Render them first, and give the rendered text as `prompt`.",
+            )
+        keys = ", ".join(map(str, entry)) or "nothing"
+        raise PromptError(f"{where} has no prompt, only {keys}", remedy=_ACCEPTED)
+    if not isinstance(value, str):
+        raise PromptError(f"{where}: `{key}` is not a string", remedy=_ACCEPTED)
+    return value
+
+
+def _first_human_turn(turns: object, where: str) -> str:
+    for turn in turns if isinstance(turns, list) else []:
+        if isinstance(turn, dict) and turn.get("from", turn.get("role")) in ("human", "user"):
+            value = turn.get("value", turn.get("content"))
+            if isinstance(value, str):
+                return value
+    raise PromptError(f"{where} has no human turn in `conversations`", remedy="Remove the entry.")
+
+
+def _id_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
