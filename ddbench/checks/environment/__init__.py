@@ -1,0 +1,1 @@
+"""DDB3xx: how the server was started and where it ran."""

@@ -1,0 +1,1 @@
+"""DDB5xx: the text that came out."""

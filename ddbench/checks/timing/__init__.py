@@ -1,0 +1,1 @@
+"""DDB2xx: throughput, load and the client."""
