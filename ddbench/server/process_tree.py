@@ -1,0 +1,116 @@
+"""Every process that a server has started, wherever it went, and how to end them all.
+
+A server's workers are found by three marks, since rude ones shed some: its process group, descent
+from a known member, and a variable that children inherit. (SGLang overwrites its variables with a
+process title; a worker may start a session of its own; an orphan has lost its descent.)
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+
+from ddbench.errors import ServerSurvived
+
+MARK = "DDBENCH_SERVER_ID"
+POLL_INTERVAL_S = 0.1
+KILL_WAIT_S = 15.0
+
+
+class ProcessTree:
+    """The processes of one server, whose leader is a child of ours and leads its own group."""
+
+    def __init__(self, leader: subprocess.Popen[bytes], mark: str) -> None:
+        self._leader = leader
+        self._mark = mark
+        self._known: set[psutil.Process] = set()
+
+    def exit_code(self) -> int | None:
+        """The leader's, None while it runs. Does not reap: its pid stays its own until `end`."""
+        found = os.waitid(os.P_PID, self._leader.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+    def look(self) -> list[psutil.Process]:
+        """The living members, remembered from now on even if they lose their marks.
+
+        Zombies do not count: they hold no memory, and in a container nobody may reap them.
+        """
+        everyone = list(psutil.process_iter())
+        children = defaultdict(list)
+        for process in everyone:
+            with suppress(psutil.Error):
+                children[process.ppid()].append(process)
+        self._known |= {process for process in everyone if self._is_marked(process)}
+        pending = [self._leader.pid, *(process.pid for process in self._known)]
+        while pending:
+            born = set(children.pop(pending.pop(), ())) - self._known
+            self._known |= born
+            pending += [process.pid for process in born]
+        return [process for process in self._known if _lives(process)]
+
+    def end(self, grace_s: float) -> None:
+        """SIGTERM, SIGKILL after `grace_s`; returns when none lives, so that their memory is free.
+
+        An interruption of the grace (Ctrl-C) goes straight to SIGKILL and is raised afterwards.
+        Raises ServerSurvived when SIGKILL was not enough.
+        """
+        try:
+            self._signal(signal.SIGTERM)
+            self._wait_until_gone(grace_s)
+        finally:
+            with _signals_held():
+                survivors = self._kill()
+        if survivors:
+            raise ServerSurvived(sorted(process.pid for process in survivors))
+
+    def _kill(self) -> list[psutil.Process]:
+        deadline = time.monotonic() + KILL_WAIT_S
+        while survivors := self.look():  # again and again: a member may be forking
+            self._signal(signal.SIGKILL)
+            if time.monotonic() > deadline:
+                return survivors
+            time.sleep(POLL_INTERVAL_S)
+        self._leader.wait()
+        return []
+
+    def _wait_until_gone(self, within_s: float) -> None:
+        deadline = time.monotonic() + within_s
+        while self.look() and time.monotonic() < deadline:
+            time.sleep(POLL_INTERVAL_S)
+
+    def _signal(self, signum: signal.Signals) -> None:
+        for process in self.look():
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signum)
+
+    def _is_marked(self, process: psutil.Process) -> bool:
+        with suppress(ProcessLookupError):
+            if os.getpgid(process.pid) == self._leader.pid:
+                return True
+        with suppress(psutil.Error, OSError):  # another user's process, or one just gone
+            return process.environ().get(MARK) == self._mark
+        return False
+
+
+def _lives(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the block is done."""
+    held = {signal.SIGINT, signal.SIGTERM}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

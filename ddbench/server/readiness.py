@@ -1,0 +1,53 @@
+"""Is it ready, and is it ours?
+
+SGLang prints its ready line even when another program holds its port, so only an answer that
+names our model counts.
+"""
+
+import time
+from pathlib import Path
+
+from ddbench.errors import ServerError, ServerExitedEarly, ServerNotReady
+from ddbench.server.http import ask
+from ddbench.server.log_tail import last_lines
+from ddbench.server.process_tree import ProcessTree
+
+POLL_INTERVAL_S = 0.25
+ANSWER_TIMEOUT_S = 20.0  # /health_generate decodes a token, and the first one may compile kernels
+
+
+def wait_until_ready(
+    tree: ProcessTree,
+    base_url: str,
+    *,
+    expected_model: str | None,
+    log_path: Path,
+    timeout_s: float,
+) -> None:
+    """Returns when the server answers and its process lives.
+
+    Raises ServerExitedEarly as soon as the process ends, ServerNotReady after `timeout_s`.
+    """
+    started_at = time.monotonic()
+    while (waited_s := time.monotonic() - started_at) < timeout_s:
+        if (exit_code := tree.exit_code()) is not None:
+            raise ServerExitedEarly(exit_code, log_path, last_lines(log_path))
+        answer_s = min(ANSWER_TIMEOUT_S, timeout_s - waited_s)
+        if is_ready(base_url, expected_model, timeout_s=answer_s) and tree.exit_code() is None:
+            return
+        time.sleep(min(POLL_INTERVAL_S, max(0.0, timeout_s - waited_s)))
+    raise ServerNotReady(timeout_s, log_path, last_lines(log_path))
+
+
+def is_ready(base_url: str, expected_model: str | None, *, timeout_s: float) -> bool:
+    """True when a server there generates text and serves `expected_model` (None: any model)."""
+    try:
+        if ask(base_url, "/health_generate", timeout_s=timeout_s).status_code != 200:
+            return False
+        if expected_model is None:
+            return True
+        answer = ask(base_url, "/server_info", timeout_s=timeout_s)
+        said = answer.json()
+    except (ServerError, ValueError):  # nobody listens yet; or somebody who speaks no JSON
+        return False
+    return isinstance(said, dict) and said.get("model_path") == expected_model

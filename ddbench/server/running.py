@@ -1,0 +1,109 @@
+"""Start a server, lend it, and leave nothing behind.
+
+The server gets its own session, so its process group holds every worker it forks, and its own
+log file, so no full pipe can ever block it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from ddbench.errors import ServerError
+from ddbench.records import RunningServer, ServerCommand
+from ddbench.server import die_with_parent
+from ddbench.server.ports import base_url, require_free
+from ddbench.server.process_tree import MARK, ProcessTree
+from ddbench.server.readiness import is_ready, wait_until_ready
+
+
+@contextmanager
+def running_server(
+    command: ServerCommand,
+    *,
+    host: str,
+    port: int,
+    log_path: Path,
+    expected_model: str | None,
+    ready_timeout_s: float = 900.0,
+    grace_s: float = 20.0,
+) -> Iterator[RunningServer]:
+    """Yield a server that generates text and says it serves `expected_model`; then end it.
+
+    The calling thread must outlive the block: with it the kernel ends the server. Output is
+    appended to `log_path`.
+
+    Raises PortInUse before starting anything, ServerError for a program that cannot be run,
+    ServerExitedEarly with the end of the log, ServerNotReady after `ready_timeout_s`;
+    ServerSurvived if a process outlives SIGKILL, and in every other case none is left.
+    """
+    require_free(host, port)
+    if shutil.which(command.argv[0]) is None:
+        raise ServerError(
+            f"cannot run {command.argv[0]}: no such program",
+            remedy="Correct `python:` in the sweep file, or $DDBENCH_SGLANG_PYTHON.",
+        )
+    started_at = time.monotonic()
+    mark = uuid.uuid4().hex
+    wrapper = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid())]
+    with log_path.open("ab") as log:
+        process = subprocess.Popen(
+            [*wrapper, *command.argv],
+            env={**os.environ, **command.env, MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    tree = ProcessTree(process, mark)
+    try:
+        url = base_url(host, port)
+        wait_until_ready(
+            tree,
+            url,
+            expected_model=expected_model,
+            log_path=log_path,
+            timeout_s=ready_timeout_s,
+        )
+        yield RunningServer(
+            base_url=url,
+            pid=process.pid,
+            log_path=log_path,
+            startup_s=time.monotonic() - started_at,
+        )
+    finally:
+        tree.end(grace_s)
+
+
+@contextmanager
+def attached_server(url: str, *, ready_timeout_s: float = 30.0) -> Iterator[RunningServer]:
+    """Yield a server that someone else runs. Nothing is started and nothing is stopped.
+
+    Raises ServerError when it does not answer within `ready_timeout_s`.
+    """
+    started_at = time.monotonic()
+    while not is_ready(url, None, timeout_s=ready_timeout_s):
+        if time.monotonic() - started_at > ready_timeout_s:
+            raise ServerError(
+                f"no server answers at {url}/health_generate",
+                remedy="Start it, or correct `base_url` in the sweep file.",
+            )
+        time.sleep(1.0)
+    yield RunningServer(base_url=url, pid=None, log_path=None, startup_s=0.0)
+
+
+def is_alive(server: RunningServer) -> bool:
+    """True while the server's process runs; for one that someone else runs, while it answers."""
+    if server.pid is None:
+        return is_ready(server.base_url, None, timeout_s=5.0)
+    try:
+        return psutil.Process(server.pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,233 @@
+"""Every test starts a real process and checks that none is left."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import psutil
+import pytest
+import requests
+
+from ddbench.errors import PortInUse, ServerError, ServerExitedEarly, ServerNotReady
+from ddbench.records import ServerCommand
+from ddbench.server.running import attached_server, is_alive, running_server
+
+
+@pytest.fixture
+def run(port, tmp_path):
+    """running_server on a free port, with a log in tmp_path and short waits."""
+
+    def started(command, **changes):
+        settings = {
+            "host": "127.0.0.1",
+            "port": port,
+            "log_path": tmp_path / "server.log",
+            "expected_model": "our-model",
+            "ready_timeout_s": 30.0,
+            "grace_s": 5.0,
+        }
+        return running_server(command, **(settings | changes))
+
+    return started
+
+
+def lives(pid):
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def wait_for_pids(path, count, within_s=10.0):
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if path.exists() and len(pids := path.read_text().split()) == count:
+            return [int(pid) for pid in pids]
+        time.sleep(0.05)
+    raise AssertionError(f"{path} never held {count} pids")
+
+
+def test_lends_a_ready_server_and_stops_it(run, rude_server):
+    with run(rude_server()) as server:
+        assert requests.get(f"{server.base_url}/health_generate", timeout=5).ok
+        assert is_alive(server)
+        assert server.startup_s > 0
+
+    assert not psutil.pid_exists(server.pid)  # stopped, and reaped
+    assert not is_alive(server)
+
+
+def test_the_server_leads_a_process_group_of_its_own(run, rude_server):
+    with run(rude_server()) as server:
+        assert os.getpgid(server.pid) == server.pid
+        assert psutil.Process(server.pid).cmdline()[1].endswith("rude_server.py")
+
+
+def test_kills_a_server_and_a_worker_that_ignore_sigterm(run, rude_server, tmp_path):
+    pids = tmp_path / "pids"
+    command = rude_server("--ignore-sigterm", "--fork", "--pid-file", str(pids))
+    with run(command, grace_s=0.5) as server:
+        (worker,) = wait_for_pids(pids, 1)
+
+    assert not lives(server.pid)
+    assert not lives(worker)
+
+
+@pytest.mark.parametrize("manner", ["--fork-session", "--fork-orphan"])
+def test_finds_a_worker_that_left_the_process_group(run, rude_server, tmp_path, manner):
+    pids = tmp_path / "pids"
+    with run(rude_server(manner, "--pid-file", str(pids)), grace_s=0.5):
+        (worker,) = wait_for_pids(pids, 1)
+        assert os.getpgid(worker) == worker
+
+    assert not lives(worker)
+
+
+def test_a_worker_of_a_server_that_died_at_start_is_stopped_too(run, rude_server, tmp_path):
+    pids = tmp_path / "pids"
+    command = rude_server("--fork-session", "--pid-file", str(pids), "--die-after", "2")
+    with run(command, grace_s=0.5) as server:
+        (worker,) = wait_for_pids(pids, 1)
+        while is_alive(server):
+            time.sleep(0.1)
+
+    assert not lives(worker)
+
+
+def test_a_crash_at_start_shows_the_end_of_the_log(run, rude_server):
+    with pytest.raises(ServerExitedEarly, match="CUDA out of memory") as caught:
+        with run(rude_server("--exit-with", "3")):
+            pytest.fail("the body must not run")
+
+    assert caught.value.exit_code == 3
+
+
+def test_a_server_killed_by_a_signal_has_a_negative_exit_code(run, tmp_path):
+    command = ServerCommand(
+        argv=(sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"), env={}, model_path="m"
+    )
+
+    with pytest.raises(ServerExitedEarly) as caught:
+        with run(command):
+            pytest.fail("the body must not run")
+
+    assert caught.value.exit_code == -9
+
+
+@pytest.mark.parametrize("manner", ["--hang-at-start", "--unhealthy", "--model-path=other-model"])
+def test_a_server_that_never_gets_ready_is_not_lent_and_not_left(run, rude_server, manner):
+    started_at = time.monotonic()
+
+    with pytest.raises(ServerNotReady):
+        with run(rude_server(manner), ready_timeout_s=2.0):
+            pytest.fail("the body must not run")
+
+    assert time.monotonic() - started_at < 10.0
+    assert not [p for p in psutil.Process().children(recursive=True) if lives(p.pid)]
+
+
+def test_a_stranger_that_holds_the_port_is_refused_before_anything_starts(
+    run, rude_server, port, tmp_path
+):
+    with socket.create_server(("127.0.0.1", port)):
+        with pytest.raises(PortInUse, match=str(port)):
+            with run(rude_server()):
+                pytest.fail("the body must not run")
+
+    assert not (tmp_path / "server.log").exists()
+
+
+def test_a_stranger_that_answers_on_the_port_is_not_mistaken_for_our_server(run, rude_server):
+    """It binds the port after the check, while our server still loads."""
+    stranger = rude_server("--model-path", "a-stranger", "--bind-after", "1.5")
+    ours = ServerCommand(
+        argv=(sys.executable, "-c", "import time; time.sleep(5); raise SystemExit(1)"),
+        env={},
+        model_path="our-model",
+    )
+    with subprocess.Popen(stranger.argv) as process:
+        with pytest.raises(ServerExitedEarly):
+            with run(ours):
+                pytest.fail("the body must not run")
+
+        assert process.poll() is None
+        process.kill()
+
+
+def test_a_program_that_does_not_exist_is_one_sentence(run):
+    with pytest.raises(ServerError, match="no such program") as caught:
+        with run(ServerCommand(argv=("/no/such/python",), env={}, model_path="m")):
+            pytest.fail("the body must not run")
+
+    assert "DDBENCH_SGLANG_PYTHON" in caught.value.remedy
+
+
+def test_the_body_s_exception_passes_through_and_the_server_is_stopped(run, rude_server):
+    with pytest.raises(KeyboardInterrupt):
+        with run(rude_server()) as server:
+            raise KeyboardInterrupt
+
+    assert not psutil.pid_exists(server.pid)
+
+
+def test_a_second_ctrl_c_during_the_grace_leaves_nothing(run, rude_server):
+    started_at = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    previous = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            with run(rude_server("--ignore-sigterm"), grace_s=60.0) as server:
+                signal.setitimer(signal.ITIMER_REAL, 1.0)
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+
+    assert not psutil.pid_exists(server.pid)
+    assert time.monotonic() - started_at < 30.0
+
+
+def test_kill_9_of_the_parent_leaves_no_server(rude_server, port, tmp_path):
+    code = f"""
+import time
+from pathlib import Path
+from ddbench.records import ServerCommand
+from ddbench.server.running import running_server
+command = ServerCommand(argv={rude_server().argv!r}, env={{}}, model_path="our-model")
+with running_server(command, host="127.0.0.1", port={port}, log_path=Path({str(tmp_path / "log")!r}),
+                    expected_model="our-model") as server:
+    print(server.pid, flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        pid = int(parent.stdout.readline())
+        assert lives(pid)
+
+        parent.kill()
+
+    deadline = time.monotonic() + 5.0
+    while lives(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not lives(pid)
+
+
+def test_the_server_sees_the_variables_of_its_command(run, tmp_path):
+    code = "import os; print('seen:', os.environ['DDBENCH_TEST']); raise SystemExit(1)"
+    command = ServerCommand(
+        argv=(sys.executable, "-c", code), env={"DDBENCH_TEST": "yes"}, model_path="m"
+    )
+
+    with pytest.raises(ServerExitedEarly, match="seen: yes"):
+        with run(command):
+            pytest.fail("the body must not run")
+
+
+def test_an_attached_server_is_lent_and_left_alone(rude_server, port):
+    with subprocess.Popen(rude_server().argv) as process:
+        with attached_server(f"http://127.0.0.1:{port}") as server:
+            assert server.pid is None
+            assert is_alive(server)
+
+        assert process.poll() is None
+        process.terminate()
