@@ -271,6 +271,7 @@ class LogExcerpt:
     decode: tuple[DecodeWindow, ...] = ()
     prefill: tuple[PrefillWindow, ...] = ()
     startup: tuple[StartupFact, ...] = ()
+    unreadable: tuple[str, ...] = ()  # lines of a known kind with a field that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
