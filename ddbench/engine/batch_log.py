@@ -1,0 +1,127 @@
+"""SGLang 0.5.23's "Prefill batch" and "Decode batch" lines, and the window between two of them.
+
+A decode line is due every `interval` decode steps and reports the steps since the line before;
+its throughput spreads their tokens over all the time since, idle time included. `accept len` counts
+before the cut at a stop or the length limit, as 0.5.23 does. DDTREE lines carry three more fields:
+`accepted depth` before the cut, `commit len` after it, `tree nodes` without the root.
+
+Source: sglang/srt/managers/scheduler_components/metrics_reporter.py (0.5.23).
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ddbench.engine.server_log import log
+from ddbench.engine.settings import DraftSettings
+from ddbench.engine.steps import StepOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """What stands beside the numbers of a window."""
+
+    running: int
+    queued: int
+    used_tokens: int
+    total_tokens: int
+
+    @property
+    def usage(self) -> float:
+        return self.used_tokens / self.total_tokens
+
+
+@dataclass(slots=True)
+class _Window:
+    """Sums since the last decode line; steps are request-steps."""
+
+    steps: int = 0
+    correct_drafts: int = 0
+    tokens: int = 0  # before the cut
+    committed: int = 0  # after it
+    nodes: int = 0
+
+
+class BatchLog:
+    """Written from the scheduler's thread alone; the totals are read from others."""
+
+    def __init__(self, interval: int, draft: DraftSettings | None) -> None:
+        self.gen_throughput_per_s = 0.0
+        self.accept_length = 0.0
+        self.accept_rate = 0.0
+        self._interval = interval
+        self._draft = draft
+        self._window = _Window()
+        self._decode_steps = 0
+        self._total_tokens = 0
+        self._total_steps = 0
+        self._last_decode_s = time.perf_counter()
+        self._last_prefill_s = self._last_decode_s
+
+    @property
+    def average_accept_length(self) -> float | None:
+        """Over all finished windows since the last reset; None before the first, or undrafted."""
+        if self._draft is None or self._total_steps == 0:
+            return None
+        return self._total_tokens / self._total_steps
+
+    def reset(self) -> None:
+        """Forget the lifetime means, as SGLang does on /flush_cache; the open window stays."""
+        self._total_tokens = self._total_steps = 0
+
+    def prefill(
+        self, occupancy: Occupancy, *, new_requests: int, new_tokens: int, pending_tokens: int
+    ) -> None:
+        now_s = time.perf_counter()
+        rate = new_tokens / (now_s - self._last_prefill_s)
+        self._last_prefill_s = now_s
+        log(
+            f"Prefill batch, #new-seq: {new_requests}, #new-token: {new_tokens}, #cached-token: 0, "
+            f"token usage: {occupancy.usage:.2f}, #running-req: {occupancy.running}, "
+            f"#queue-req: {occupancy.queued}, #pending-token: {pending_tokens}, cpu graph: False, "
+            f"input throughput (token/s): {rate:.2f}"
+        )
+
+    def count(self, outcomes: Sequence[StepOutcome], committed: Sequence[int]) -> None:
+        """Add one decode step; committed: tokens appended, one number a request."""
+        window = self._window
+        window.steps += len(outcomes)
+        window.correct_drafts += sum(len(outcome.accepted) for outcome in outcomes)
+        window.tokens += sum(len(outcome.tokens) for outcome in outcomes)
+        window.committed += sum(committed)
+        window.nodes += sum(outcome.tree.parents.numel() - 1 for outcome in outcomes)
+        self._decode_steps += 1
+
+    @property
+    def decode_is_due(self) -> bool:
+        return self._decode_steps % self._interval == 0
+
+    def decode(self, occupancy: Occupancy) -> None:
+        """Write the line of the window that ends now, and start the next one."""
+        now_s = time.perf_counter()
+        window, self._window = self._window, _Window()
+        self.gen_throughput_per_s = window.tokens / (now_s - self._last_decode_s)
+        self._last_decode_s = now_s
+        log(
+            f"Decode batch, #running-req: {occupancy.running}, #token: {occupancy.used_tokens}, "
+            f"token usage: {occupancy.usage:.2f}, {self._drafting(window)}cpu graph: False, "
+            f"gen throughput (token/s): {self.gen_throughput_per_s:.2f}, "
+            f"#queue-req: {occupancy.queued}"
+        )
+
+    def _drafting(self, window: _Window) -> str:
+        if self._draft is None:
+            return ""
+        self.accept_length = window.tokens / window.steps
+        proposed = window.steps * (self._draft.verify_width - 1)
+        self.accept_rate = window.correct_drafts / proposed
+        self._total_tokens += window.tokens
+        self._total_steps += window.steps
+        fields = f"accept len: {self.accept_length:.2f}, accept rate: {self.accept_rate:.2f}, "
+        if self._draft.algorithm == "DDTREE":
+            fields += (
+                f"accepted depth: {window.correct_drafts / window.steps:.2f}, "
+                f"commit len: {window.committed / window.steps:.2f}, "
+                f"tree nodes: {window.nodes / window.steps:.2f}, "
+            )
+        return fields

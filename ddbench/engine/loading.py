@@ -1,0 +1,143 @@
+"""From the command line to a scheduler with a model in it."""
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from ddbench.engine.arguments import EngineArguments
+from ddbench.engine.autoregressive_step import AutoregressiveStep
+from ddbench.engine.batch_log import BatchLog
+from ddbench.engine.checkpoint import (
+    chat_template,
+    load_drafter,
+    load_target,
+    load_tokenizer,
+    model_folder,
+)
+from ddbench.engine.commit import StopRules
+from ddbench.engine.counters import RequestCounters
+from ddbench.engine.drafter import Drafter
+from ddbench.engine.kv_cache import KvCache
+from ddbench.engine.linear_step import LinearStep
+from ddbench.engine.prefill import Prefill
+from ddbench.engine.scheduler import Scheduler
+from ddbench.engine.server_log import log
+from ddbench.engine.settings import EngineSettings, resolve_settings
+from ddbench.engine.step_trace import StepTrace
+from ddbench.engine.steps import Step
+from ddbench.engine.target import Target
+from ddbench.engine.tokenizer import Tokenizer
+from ddbench.engine.tree_step import TreeStep
+from ddbench.errors import EngineError
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A model that is ready to run, and what the HTTP side reads of it."""
+
+    arguments: EngineArguments
+    settings: EngineSettings
+    target: Target
+    tokenizer: Tokenizer
+    scheduler: Scheduler
+    batch_log: BatchLog
+    counters: RequestCounters
+    trace: StepTrace | None
+    load_s: float
+
+
+def load_engine(arguments: EngineArguments) -> Engine:
+    """Raises DdbenchError when weights, settings or the trace file cannot be used."""
+    started_s = time.perf_counter()
+    torch.set_num_threads(arguments.threads)
+    folder = model_folder(arguments.model_path)
+    target = load_target(folder)
+    drafter = None
+    if arguments.draft_model_path is not None:
+        drafter = load_drafter(model_folder(arguments.draft_model_path, "drafter"), target)
+    settings = resolve_settings(
+        arguments, target.config, None if drafter is None else drafter.config
+    )
+    tokenizer = Tokenizer(load_tokenizer(folder), chat_template(folder))
+    load_s = time.perf_counter() - started_s
+    if drafter is not None:
+        _log_drafter(drafter, settings)
+
+    slots = settings.max_running_requests
+    cache = target.new_cache(slots)
+    draft_cache = None if drafter is None else drafter.new_cache(slots)
+    trace = None if arguments.step_trace is None else _open_trace(arguments)
+    batch_log = BatchLog(settings.decode_log_interval, settings.draft)
+    counters = RequestCounters()
+    scheduler = Scheduler(
+        settings,
+        Prefill(target, cache, drafter, draft_cache, chunk_tokens=settings.chunked_prefill_size),
+        _step(arguments, settings, target, cache, drafter, draft_cache),
+        StopRules(frozenset({target.config.eos_token_id}), tokenizer),
+        batch_log,
+        counters,
+        trace,
+    )
+    return Engine(
+        arguments=arguments,
+        settings=settings,
+        target=target,
+        tokenizer=tokenizer,
+        scheduler=scheduler,
+        batch_log=batch_log,
+        counters=counters,
+        trace=trace,
+        load_s=load_s,
+    )
+
+
+def _step(
+    arguments: EngineArguments,
+    settings: EngineSettings,
+    target: Target,
+    cache: KvCache,
+    drafter: Drafter | None,
+    draft_cache: KvCache | None,
+) -> Step:
+    draft = settings.draft
+    if draft is None or drafter is None or draft_cache is None:
+        return AutoregressiveStep(target, cache)
+    if draft.budget is None or draft.topk is None:
+        return LinearStep(target, drafter, cache, draft_cache)
+    return TreeStep(
+        target,
+        drafter,
+        cache,
+        draft_cache,
+        budget=draft.budget,
+        topk=draft.topk,
+        faults=() if arguments.fault is None else (arguments.fault,),
+    )
+
+
+def _open_trace(arguments: EngineArguments) -> StepTrace:
+    assert arguments.step_trace is not None
+    try:
+        return StepTrace(arguments.step_trace)
+    except OSError as cause:
+        raise EngineError(
+            f"the step trace cannot be written: {cause}",
+            remedy="Give --step-trace a file in a folder that exists and can be written.",
+        ) from cause
+
+
+def _log_drafter(drafter: Drafter, settings: EngineSettings) -> None:
+    draft = settings.draft
+    assert draft is not None
+    log(
+        "Initialized DFLASH draft runner. attention_backend=torch_native, model=DFlashDraftModel, "
+        f"block_size={draft.block_size}, draft_window_size=None, compact_cache=False"
+    )
+    if draft.budget is not None:
+        log(
+            f"Initialized DDTree worker. block_size={draft.block_size}, "
+            f"tree_budget={draft.budget}, max_tree_nodes={draft.verify_width}"
+        )
+    mask = drafter.config.mask_token_id
+    log(f"DFLASH draft runner ready. mask_token_id={mask}")
