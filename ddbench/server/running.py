@@ -22,6 +22,7 @@ from ddbench.server import die_with_parent
 from ddbench.server.ports import base_url, require_free
 from ddbench.server.process_tree import MARK, ProcessTree
 from ddbench.server.readiness import is_ready, wait_until_ready
+from ddbench.server.redact import redact_log, secret_values
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def running_server(
     """Yield a server that generates text and says it serves `expected_model`; then end it.
 
     The calling thread must outlive the block: with it the kernel ends the server. Output is
-    appended to `log_path`.
+    appended to `log_path`; at the end secrets in it are overwritten, and offsets stay valid.
 
     Raises PortInUse before starting anything, ServerError for a program that cannot be run,
     ServerExitedEarly with the end of the log, ServerNotReady after `ready_timeout_s`;
@@ -79,7 +80,10 @@ def running_server(
             startup_s=time.monotonic() - started_at,
         )
     finally:
-        tree.end(grace_s)
+        try:
+            tree.end(grace_s)
+        finally:
+            redact_log(log_path, secret_values())
 
 
 @contextmanager

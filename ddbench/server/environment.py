@@ -1,0 +1,70 @@
+"""Where a server ran: a fingerprint from many small probes, each of which may fail alone."""
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+
+from ddbench.errors import ServerError
+from ddbench.records import Environment, ServerConfig
+from ddbench.server.counters import read_server_info
+from ddbench.server.probes import (
+    embedded_engine,
+    gpu,
+    host,
+    server_said,
+    sglang_package,
+    variables,
+    weights,
+)
+from ddbench.server.probes.probe import NotKnown, Subject
+from ddbench.server.redact import redact, redact_mapping, secret_values
+
+Probe = Callable[[Subject], dict[str, str]]
+
+_EVERYWHERE: Mapping[str, Probe] = {
+    "ddbench": host.ddbench_version,
+    "operating system": host.operating_system,
+    "cpu": host.cpu,
+    "gpu": gpu.gpus,
+    "variables": variables.variables,
+    "server version": server_said.version,
+    "server model": server_said.model,
+    "max running requests": server_said.max_running_requests,
+    "server arguments": server_said.arguments,
+    "internal state": server_said.internal_state,
+    "target": weights.target,
+    "drafter": weights.drafter,
+    "tokenizer": weights.tokenizer,
+    "chat template": weights.chat_template,
+}
+_BY_ENGINE: Mapping[str, Mapping[str, Probe]] = {
+    "embedded": {"packages": embedded_engine.packages},
+    "sglang": {"packages": sglang_package.package, "git checkout": sglang_package.git_checkout},
+    "attach": {},
+}
+
+
+def probe_environment(
+    base_url: str | None, config: ServerConfig, *, env: Mapping[str, str] | None = None
+) -> Environment:
+    """Facts by name, and the probes that had no answer with the reason. Never raises for a probe.
+
+    base_url: a server that answers, or None for one that never did. env: the variables that its
+    command adds to ours (ServerCommand.env); without it, those of the sweep file.
+    """
+    info = None
+    unknown: dict[str, str] = {}
+    if base_url is not None:
+        try:
+            info = read_server_info(base_url)
+        except ServerError as error:
+            unknown["server"] = str(error)
+    added = dict(config.env) if env is None else dict(env)
+    subject = Subject(config=config, info=info, env={**os.environ, **added})
+    facts: dict[str, str] = {}
+    for name, probe in {**_EVERYWHERE, **_BY_ENGINE[config.engine]}.items():
+        try:
+            facts |= probe(subject)
+        except (NotKnown, OSError, ValueError, subprocess.TimeoutExpired) as cause:
+            unknown[name] = redact(f"{cause}" or type(cause).__name__)
+    return Environment(facts=redact_mapping(facts, secret_values()), unknown=unknown)
