@@ -1,22 +1,78 @@
 """Every rule that runs, in code order. A code is never reused for another rule."""
 
+from ddbench.checks.acceptance.accept_len_at_the_ceiling import accept_len_at_the_ceiling
 from ddbench.checks.acceptance.accept_len_out_of_range import accept_len_out_of_range
+from ddbench.checks.acceptance.accept_rate_counts_the_bonus import accept_rate_counts_the_bonus
+from ddbench.checks.acceptance.accept_rate_does_not_fit_accept_len import (
+    accept_rate_does_not_fit_accept_len,
+)
+from ddbench.checks.acceptance.acceptance_decays import acceptance_decays
+from ddbench.checks.acceptance.acceptance_falls_with_batch import acceptance_falls_with_batch
+from ddbench.checks.acceptance.acceptance_falls_with_context import acceptance_falls_with_context
+from ddbench.checks.acceptance.acceptance_near_one import acceptance_near_one
+from ddbench.checks.acceptance.acceptance_never_varies import acceptance_never_varies
 from ddbench.checks.acceptance.accepted_depth_against_commit_length import (
     accepted_depth_against_commit_length,
 )
+from ddbench.checks.acceptance.answer_longer_than_asked import answer_longer_than_asked
+from ddbench.checks.acceptance.autoregressive_arm_speculates import autoregressive_arm_speculates
+from ddbench.checks.acceptance.cache_slots_leak import cache_slots_leak
+from ddbench.checks.acceptance.commit_length_against_accept_len import (
+    commit_length_against_accept_len,
+)
+from ddbench.checks.acceptance.cumulative_accept_len_disagrees import (
+    cumulative_accept_len_disagrees,
+)
+from ddbench.checks.acceptance.draft_count_against_tokens import draft_count_against_tokens
+from ddbench.checks.acceptance.generated_tokens_disagree import generated_tokens_disagree
+from ddbench.checks.acceptance.histogram_against_counts import histogram_against_counts
 from ddbench.checks.acceptance.more_drafts_accepted_than_offered import (
     more_drafts_accepted_than_offered,
 )
+from ddbench.checks.acceptance.nothing_ever_accepted import nothing_ever_accepted
+from ddbench.checks.acceptance.request_without_verification import request_without_verification
+from ddbench.checks.acceptance.speculation_never_ran import speculation_never_ran
+from ddbench.checks.acceptance.stated_ratio_disagrees import stated_ratio_disagrees
+from ddbench.checks.acceptance.tokens_after_the_end import tokens_after_the_end
+from ddbench.checks.acceptance.tokens_per_step_sources_disagree import (
+    tokens_per_step_sources_disagree,
+)
+from ddbench.checks.acceptance.tree_nodes_out_of_range import tree_nodes_out_of_range
+from ddbench.checks.acceptance.verify_calls_disagree import verify_calls_disagree
+from ddbench.checks.acceptance.verify_count_out_of_bounds import verify_count_out_of_bounds
 from ddbench.checks.evidence import Comparison, Evidence
 from ddbench.checks.rule import Rule
 
 RULES: tuple[Rule[Evidence], ...] = (
-    # DDB1xx: acceptance     DDB2xx: timing     DDB3xx: environment     DDB5xx: output text
+    # DDB1xx: acceptance
     accepted_depth_against_commit_length,  # DDB101
+    commit_length_against_accept_len,  # DDB102
+    tokens_per_step_sources_disagree,  # DDB103
     accept_len_out_of_range,  # DDB104
+    accept_rate_does_not_fit_accept_len,  # DDB105
+    accept_rate_counts_the_bonus,  # DDB106
+    nothing_ever_accepted,  # DDB107
+    acceptance_near_one,  # DDB108
+    accept_len_at_the_ceiling,  # DDB109
+    acceptance_never_varies,  # DDB110
+    acceptance_decays,  # DDB111
+    acceptance_falls_with_batch,  # DDB112
+    acceptance_falls_with_context,  # DDB113
+    verify_calls_disagree,  # DDB114
+    cumulative_accept_len_disagrees,  # DDB115
+    generated_tokens_disagree,  # DDB116
+    speculation_never_ran,  # DDB117
+    autoregressive_arm_speculates,  # DDB118
+    tree_nodes_out_of_range,  # DDB119
+    draft_count_against_tokens,  # DDB120
+    stated_ratio_disagrees,  # DDB121
     more_drafts_accepted_than_offered,  # DDB122
+    histogram_against_counts,  # DDB123
+    verify_count_out_of_bounds,  # DDB124
+    request_without_verification,  # DDB125
+    answer_longer_than_asked,  # DDB126
+    tokens_after_the_end,  # DDB127
+    cache_slots_leak,  # DDB128
 )
 
-COMPARISON_RULES: tuple[Rule[Comparison], ...] = (
-    # DDB4xx: between runs
-)
+COMPARISON_RULES: tuple[Rule[Comparison], ...] = ()

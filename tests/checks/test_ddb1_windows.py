@@ -122,3 +122,286 @@ def test_uno_may_commit_more_than_it_drafts(window, silent):
     uno = Speculation(algorithm="UNO", block_size=8)
 
     silent("DDB104", Evidence("log", speculation=uno, windows=(window(accept_len_logged=9.0),)))
+
+
+def commit_log(window, *pairs, version=None, **changes):
+    windows = tuple(
+        window(5.0 * i, accept_len_logged=length, commit_len=commit)
+        for i, (length, commit) in enumerate(pairs)
+    )
+    return Evidence("server.log", server_version=version, windows=windows, **changes)
+
+
+def test_commit_that_lacks_the_bonus_everywhere_is_named(window, fired):
+    fired("DDB102", commit_log(window, (4.0, 3.0), (3.5, 2.5)), "bonus token")
+
+
+def test_up_to_0511_commit_and_accept_len_are_equal(window, fired, silent):
+    fired("DDB102", commit_log(window, (4.0, 3.9), version="0.5.11"), "4.00", "3.90")
+    silent("DDB102", commit_log(window, (4.0, 3.99), version="0.5.11"))
+
+
+def test_commit_above_accept_len_fires_in_any_version(window, fired):
+    fired("DDB102", commit_log(window, (3.5, 3.6), (3.5, 3.5)), "1 of 2")
+
+
+def test_a_later_version_may_count_before_the_cut(window, prefill, linear, fired, silent):
+    within = ((3.0, 3.0), (3.0, 3.0), (3.0, 2.92), (3.0, 3.0))
+    beyond = ((3.0, 3.0), (3.0, 3.0), (3.0, 2.85), (3.0, 3.0))
+    known = {
+        "speculation": linear,
+        "prefill": (prefill(7.0, new_requests=2),),
+        "settings": {"decode_log_interval": "40"},
+    }
+
+    silent("DDB102", commit_log(window, *within, version="0.5.23", **known))
+    fired("DDB102", commit_log(window, *beyond, version="0.5.23", **known), "at most 0.09")
+
+
+def test_commit_against_accept_len_without_counts_is_skipped(window, skipped):
+    skipped("DDB102", commit_log(window, (3.0, 2.7), (3.0, 2.9)), "finished counts")
+
+
+def with_accept_len(run, plus):
+    windows = tuple(
+        replace(w, accept_len_logged=(w.accept_len_logged or 0.0) + plus) for w in run.windows
+    )
+    return replace(run, windows=windows)
+
+
+def test_a_log_that_lost_the_bonus_token_contradicts_the_answers(healthy, fired, silent):
+    silent("DDB103", healthy)
+    fired("DDB103", with_accept_len(healthy, -1.0), "3.00 tokens a step", "2.00 from", "below")
+
+
+def test_a_log_of_before_the_cut_may_read_high_by_as_much(healthy, silent, fired):
+    cut = len(healthy.completed) * 7 / 80  # F*D/S = 0.7
+
+    silent("DDB103", replace(with_accept_len(healthy, cut), server_version="0.5.23"))
+    fired("DDB103", with_accept_len(healthy, cut), "above")  # 0.5.11 counts after it
+
+
+def test_tokens_per_step_needs_lines_that_cover_the_run(healthy, skipped):
+    skipped("DDB103", replace(healthy, windows=healthy.windows[:3]), "cover the run")
+
+
+def test_a_rate_that_no_width_explains_fires(window, linear, fired, silent):
+    lines = (window(), window(accept_len_logged=3.0, accept_rate_logged=0.93))
+    fired("DDB105", Evidence("log", speculation=linear, windows=lines), "accept rate 0.93")
+
+    lines = (window(), window(accept_len_logged=4.5, accept_rate_logged=0.5))
+    silent("DDB105", Evidence("log", speculation=linear, windows=lines))
+
+
+def test_lines_of_two_widths_fire(window, fired):
+    lines = (
+        window(accept_len_logged=3.0, accept_rate_logged=0.29),
+        window(accept_len_logged=3.0, accept_rate_logged=0.50),
+    )
+
+    fired("DDB105", Evidence("log", windows=lines), "no single width")
+
+
+def test_a_width_that_is_not_the_servers_own_fires(window, fired):
+    settings = {"speculative_num_draft_tokens": "16"}
+
+    fired("DDB105", Evidence("log", windows=(window(),), settings=settings), "width of 8", "16")
+
+
+def test_a_rate_above_one_fires(window, fired):
+    lines = (window(accept_len_logged=4.0, accept_rate_logged=1.33),)
+
+    fired("DDB105", Evidence("log", windows=lines), "above 1")
+
+
+def test_the_old_formula_is_pointed_out(window, fired, silent):
+    old = tuple(
+        window(accept_len_logged=length, accept_rate_logged=rate)
+        for length, rate in ((1.01, 0.25), (2.5, 0.62), (4.0, 1.0))
+    )
+    finding = fired("DDB106", Evidence("log", windows=old), "accept len / 4")
+
+    assert finding.severity is Severity.INFO
+    silent("DDB106", Evidence("log", windows=(window(), window())))
+
+
+def pinned(window, count, **changes):
+    return tuple(
+        window(20.0 * i, accept_len_logged=1.0, accept_rate_logged=0.0, **changes)
+        for i in range(count)
+    )
+
+
+def test_nothing_accepted_from_boot_is_told_from_after_a_healthy_phase(window, fired):
+    boot = Evidence("log", windows=pinned(window, 339, running_requests=1))
+    fired("DDB107", boot, "from boot", "339 lines", "weights")
+
+    healthy_phase = tuple(window(float(i)) for i in range(20))
+    poisoned = Evidence("log", windows=healthy_phase + pinned(window, 339))
+    fired("DDB107", poisoned, "after a healthy phase with 3.00", "Restart")
+
+
+def test_nothing_accepted_in_all_answers_fires(answer, linear, fired):
+    dead = tuple(
+        answer(f"p{i}", verify_ct=30, correct_drafts=0, histogram=(30,)) for i in range(10)
+    )
+
+    fired("DDB107", Evidence("run", speculation=linear, requests=dead), "0 drafts", "300")
+
+
+def test_a_few_rejected_steps_are_no_dead_drafter(window, silent):
+    lines = (window(), *pinned(window, 30, running_requests=1))
+
+    silent("DDB107", Evidence("log", windows=lines, settings={"decode_log_interval": "1"}))
+
+
+def test_a_layout_shifted_by_one_reads_near_one(window, fired, silent):
+    lines = tuple(window(20.0 * i, accept_len_logged=1.06) for i in range(20))
+    fired("DDB108", Evidence("log", windows=lines), "1.06")
+
+    lines = tuple(window(20.0 * i, accept_len_logged=1.46) for i in range(20))
+    silent("DDB108", Evidence("log", windows=lines))
+
+
+def ceiling_log(window, linear, full, other):
+    values = [8.0] * full + [2.88] * other
+    lines = tuple(
+        window(5.0 * i, accept_len_logged=value, running_requests=1)
+        for i, value in enumerate(values)
+    )
+    settings = {"decode_log_interval": "40"}
+    return Evidence("log", speculation=linear, windows=lines, settings=settings)
+
+
+def test_the_share_of_windows_at_the_ceiling_decides(window, linear, fired, silent):
+    fired("DDB109", ceiling_log(window, linear, full=5, other=10), "5 of 15")
+    silent("DDB109", ceiling_log(window, linear, full=59, other=1206))  # a healthy log had 4.7 %
+
+
+def test_acceptance_that_does_not_decay_with_depth_fires(answer, linear, fired):
+    loops = (answer(verify_ct=100, correct_drafts=693, histogram=(1, 0, 0, 0, 0, 0, 0, 99)),)
+
+    fired("DDB109", Evidence("run", speculation=linear, requests=loops), "99 of 100")
+
+
+def test_single_steps_at_the_ceiling_are_not_counted(window, linear, skipped):
+    lines = tuple(window(accept_len_logged=8.0, running_requests=1) for _ in range(9))
+    log = Evidence("log", speculation=linear, windows=lines, settings={"decode_log_interval": "1"})
+
+    skipped("DDB109", log, "windows of many steps")
+
+
+def test_simulated_acceptance_is_constant(window, answer, linear, fired, silent):
+    interval = {"decode_log_interval": "40"}
+    fixed = tuple(window(5.0 * i, accept_len_logged=3.4) for i in range(12))
+    fired("DDB110", Evidence("log", windows=fixed, settings=interval), "3.40 in all 12")
+
+    varied = tuple(window(5.0 * i, accept_len_logged=3.4 + 0.01 * (i % 3)) for i in range(12))
+    silent("DDB110", Evidence("log", windows=varied, settings=interval))
+
+    steps = answer(verify_ct=120, correct_drafts=300, histogram=(0, 0, 60, 60))
+    fired("DDB110", Evidence("run", speculation=linear, requests=(steps,)), "2 or 3 drafts")
+
+
+def test_a_real_histogram_overrules_a_constant_log(healthy, silent):
+    silent("DDB110", replace(healthy, requests=healthy.requests * 2))
+
+
+def test_acceptance_that_sinks_over_hours_fires(window, fired, silent):
+    sinking = tuple(window(60.0 * i, accept_len_logged=4.0 - i / 150) for i in range(300))
+    fired("DDB111", Evidence("log", windows=sinking), "from 3.67", "to 2.34")
+
+    level = tuple(window(60.0 * i, accept_len_logged=3.0 + 0.1 * (i % 7)) for i in range(300))
+    silent("DDB111", Evidence("log", windows=level))
+
+
+def test_acceptance_that_collapses_with_the_batch_fires(window, fired, silent):
+    def log(several):
+        return Evidence(
+            "log",
+            windows=tuple(
+                window(float(i), accept_len_logged=value + 0.1 * (i % 3), running_requests=running)
+                for running, value in ((1, 4.0), (16, several))
+                for i in range(20)
+            ),
+        )
+
+    fired("DDB112", log(1.5), "4.10", "1.59")
+    silent("DDB112", log(3.9))
+
+
+def test_acceptance_that_collapses_with_context_fires(window, fired, silent):
+    def log(at_the_end):
+        return Evidence(
+            "log",
+            windows=tuple(
+                window(
+                    float(i),
+                    kv_tokens=400 * (i + 1),
+                    running_requests=1,
+                    accept_len_logged=3.0 + (at_the_end - 3.0) * i / 89,
+                )
+                for i in range(90)
+            ),
+        )
+
+    fired("DDB113", log(1.5), "tokens of context")
+    silent("DDB113", log(2.9))
+
+
+def with_counters(run, **after):
+    return replace(run, counters_after=replace(run.counters_after, **after))
+
+
+def test_a_counter_that_includes_the_warm_up_fires(healthy, fired, silent):
+    silent("DDB114", healthy)
+    silent("DDB114", with_counters(healthy, spec_verify_calls=88.0))  # one overlapped step each
+    fired("DDB114", with_counters(healthy, spec_verify_calls=89.0), "gained 89", "80 verify")
+    fired("DDB114", with_counters(healthy, spec_verify_calls=79.0), "gained 79")
+
+
+def test_a_life_time_average_of_other_runs_fires(healthy, fired, silent, skipped):
+    silent("DDB115", healthy)
+    fired("DDB115", with_counters(healthy, avg_spec_accept_length=2.6), "2.60")
+    unflushed = replace(healthy, counters_before=healthy.counters_after)
+    skipped("DDB115", unflushed, "flush")
+
+
+def test_tokens_are_conserved(healthy, fired, silent):
+    silent("DDB116", healthy)
+    fired("DDB116", with_counters(healthy, generation_tokens=247.0), "gained 247", "248")
+    fired("DDB116", with_counters(healthy, generation_tokens=320.0), "gained 320")
+
+
+def test_a_drafting_arm_without_any_draft_fires(healthy, window, linear, fired, silent):
+    silent("DDB117", healthy)
+    plain = tuple(window(float(i), accept_len_logged=None) for i in range(5))
+    fired("DDB117", Evidence("log", speculation=linear, windows=plain), "5 decode windows")
+    fired("DDB117", replace(healthy, windows=plain), "log of the server")
+    silenced = tuple(replace(r, verify_ct=None) for r in healthy.completed)
+    fired("DDB117", replace(healthy, requests=silenced), "none of 8 answers")
+
+
+def test_a_baseline_that_drafts_fires(window, answer, fired, silent):
+    plain = Speculation()
+    drafting = Evidence("run", speculation=plain, windows=(window(),), requests=(answer(),))
+    fired("DDB118", drafting, "1 of 1 answers", "1 of 1 decode")
+    quiet = Evidence(
+        "run",
+        speculation=plain,
+        windows=(window(accept_len_logged=None),),
+        requests=(answer(verify_ct=None),),
+        settings={"speculative_algorithm": "None"},
+    )
+    silent("DDB118", quiet)
+
+
+def test_a_tree_size_that_counts_the_root_fires(window, tree, step, fired, silent):
+    def log(nodes, **more):
+        lines = (window(tree_nodes=nodes), window(tree_nodes=nodes))
+        return Evidence("log", speculation=tree, windows=lines, **more)
+
+    fired("DDB119", log(4.0), "the root is counted")
+    fired("DDB119", log(5.0), "outside 1 to 3")
+    fired("DDB119", log(2.4, steps=(step(),)), "outside 3 to 3")
+    silent("DDB119", log(3.0, steps=(step(),)))
