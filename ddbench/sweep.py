@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -9,7 +10,8 @@ from pathlib import Path
 
 from ddbench import __version__
 from ddbench.errors import ServerError
-from ddbench.load.closed_loop import Progress, run_closed_loop
+from ddbench.load.closed_loop import run_closed_loop
+from ddbench.load.progress import Progress
 from ddbench.load.prompts import read_prompts
 from ddbench.logs.excerpt import read_excerpt
 from ddbench.plan.argv import server_command
@@ -22,6 +24,7 @@ from ddbench.records import (
     Launch,
     LogExcerpt,
     Prompt,
+    RequestFailed,
     RunningServer,
     RunResult,
     ServerConfig,
@@ -33,14 +36,14 @@ from ddbench.server.counters import flush_cache, read_counters
 from ddbench.server.crash import classify
 from ddbench.server.environment import probe_environment
 from ddbench.server.ports import free_port, require_free
-from ddbench.server.running import is_alive, running_server
+from ddbench.server.running import attached_server, is_alive, running_server
+from ddbench.server.sglang_flags import require_known_flags
 
 WARM_UP_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchStarted:
-    server: ServerConfig
     arm: str
 
 
@@ -52,8 +55,6 @@ class LaunchEnded:
 @dataclass(frozen=True, slots=True)
 class TrialStarted:
     trial: Trial
-    number: int  # from 1
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,78 +62,159 @@ class TrialEnded:
     result: RunResult
 
 
-Event = LaunchStarted | LaunchEnded | TrialStarted | TrialEnded | Progress
-
-
-@dataclass(frozen=True, slots=True)
-class _Sweep:
-    store: RunStore
-    prompts: list[Prompt]
-    versions: Mapping[str, str]
-    total: int
-    notify: Callable[[Event], None]
+Event = LaunchStarted | LaunchEnded | TrialStarted | Progress | TrialEnded
 
 
 def run_sweep(plan: SweepPlan, folder: Path, *, notify: Callable[[Event], None]) -> int:
     """Run every trial of `plan` into a new run at `folder`; returns how many trials failed.
 
-    A server that will not start, or dies, fails its trials and the sweep goes on. What cannot
+    A server that does not start, or dies, fails its trials and the sweep goes on. What cannot
     work at all (no prompts, a taken port, an existing run) is raised before anything starts.
     """
     trials = expand(plan)
     prompts = read_prompts(plan.loads[0].prompts, plan.loads[0].count)
-    for server in dict(by_launch(trials)):
+    for server in dict.fromkeys(plan.servers):
+        if server.engine != "attach":
+            server_command(server, port=0)
         if server.port is not None:
             require_free(server.host, server.port)
-    versions = {"ddbench": __version__, "prompts": _digest(prompts)}
-    failed = 0
     with RunStore.create(folder, plan) as store:
-        sweep = _Sweep(store, prompts, versions, len(trials), notify)
+        sweep = _Sweep(store, prompts, notify)
         for server, group in by_launch(trials):
             pending = deque(group)
             while pending:  # a server that died in mid-trial is launched again for the rest
-                failed += _run_launch(sweep, server, pending)
-    return failed
+                sweep.run_launch(server, pending)
+        return sweep.failed
 
 
-def _run_launch(sweep: _Sweep, server: ServerConfig, pending: deque[Trial]) -> int:
-    """Launch once, and take trials off `pending` while the server lives; returns the failures."""
-    sweep.notify(LaunchStarted(server, pending[0].arm))
-    log_path = sweep.store.new_log_path(pending[0].arm)
-    port = server.port or free_port(server.host)
-    command = server_command(server, port=port)
-    launch = Launch(server, command.argv, log_path.name, None, Environment({}, {}), None)
-    failed = 0
-    try:
-        with running_server(
+class _Sweep:
+    """One sweep under way: what every launch and every trial of it needs."""
+
+    def __init__(
+        self, store: RunStore, prompts: list[Prompt], notify: Callable[[Event], None]
+    ) -> None:
+        self._store = store
+        self._prompts = prompts
+        self._notify = notify
+        self._versions: Mapping[str, str] = {"ddbench": __version__, "prompts": _digest(prompts)}
+        self.failed = 0
+
+    def run_launch(self, server: ServerConfig, pending: deque[Trial]) -> None:
+        """Launch once, and take trials off `pending` for as long as the server lives."""
+        self._notify(LaunchStarted(pending[0].arm))
+        log_path = self._store.new_log_path(pending[0].arm)
+        launch = Launch(server, (), log_path.name, None, Environment({}, {}), None)
+        try:
+            lent, launch = self._prepare(launch, log_path)
+            with lent as running:
+                environment = probe_environment(running.base_url, server)
+                launch = replace(launch, startup_s=running.startup_s, environment=environment)
+                launch_id = self._store.add_launch(launch)
+                self._notify(LaunchEnded(launch))
+                while pending and is_alive(running):
+                    trial = pending.popleft()
+                    self._notify(TrialStarted(trial))
+                    self._record(launch_id, self._measure(trial, running))
+        except ServerError as error:
+            if launch.startup_s is not None:
+                raise  # it survived SIGKILL: nothing else may be started beside it
+            seen = log_path if log_path.exists() else str(error)
+            launch = replace(launch, failure=classify(seen, error))
+            launch_id = self._store.add_launch(launch)
+            self._notify(LaunchEnded(launch))
+            while pending:
+                trial = pending.popleft()
+                self._record(launch_id, replace(self._unmeasured(trial), failure=launch.failure))
+
+    def _prepare(
+        self, launch: Launch, log_path: Path
+    ) -> tuple[AbstractContextManager[RunningServer], Launch]:
+        """A server that is yet to be entered, and the launch with its command line."""
+        server = launch.server
+        if server.engine == "attach":
+            assert server.base_url is not None
+            return attached_server(server.base_url), replace(launch, log_name=None)
+        port = server.port or free_port(server.host)
+        command = server_command(server, port=port)
+        if server.engine == "sglang":
+            require_known_flags(command.argv, env=command.env)
+        lent = running_server(
             command,
             host=server.host,
             port=port,
             log_path=log_path,
             expected_model=command.model_path,
             ready_timeout_s=server.ready_timeout_s,
-        ) as running:
-            environment = probe_environment(running.base_url, server)
-            launch = replace(launch, startup_s=running.startup_s, environment=environment)
-            launch_id = sweep.store.add_launch(launch)
-            sweep.notify(LaunchEnded(launch))
-            while pending and is_alive(running):
-                failed += _run_trial(sweep, launch_id, pending.popleft(), running)
-    except ServerError as error:
-        if launch.startup_s is not None:
-            raise
-        launch = replace(launch, failure=classify(log_path, error))
-        launch_id = sweep.store.add_launch(launch)
-        sweep.notify(LaunchEnded(launch))
-        while pending:
-            failed += _record(sweep, launch_id, _unmeasured(sweep, pending.popleft(), launch.failure))
-    return failed
+        )
+        return lent, replace(launch, argv=command.argv)
+
+    def _measure(self, trial: Trial, running: RunningServer) -> RunResult:
+        """Warm up, flush, snapshot, load, snapshot; whatever was measured is kept on failure."""
+        load, url = trial.load, running.base_url
+        result = self._unmeasured(trial)
+        log_start = _size(running.log_path)
+        try:
+            warm_up = replace(load, max_new_tokens=min(WARM_UP_TOKENS, load.max_new_tokens))
+            run_closed_loop(url, self._prompts[: load.concurrency], warm_up)
+            flush_cache(url)
+            result = replace(result, counters_before=read_counters(url))
+            log_start = _size(running.log_path)
+            outcome = run_closed_loop(url, self._prompts, load, on_progress=self._notify)
+            result = replace(
+                result, requests=outcome.requests, wall_s=outcome.wall_s, client=outcome.client
+            )
+            result = replace(result, counters_after=read_counters(url))
+            if running.log_path is not None:
+                result = replace(result, log=read_excerpt(running.log_path, log_start, None))
+        except ServerError as error:
+            return replace(result, failure=classify(_log_since(running, log_start), error))
+        return replace(result, failure=_failure(result, running, log_start))
+
+    def _unmeasured(self, trial: Trial) -> RunResult:
+        return RunResult(
+            key=trial_key(trial, self._versions),
+            trial=trial,
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            requests=(),
+            wall_s=None,
+            client=None,
+            log=LogExcerpt(),
+            counters_before=Counters(),
+            counters_after=Counters(),
+            failure=None,
+        )
+
+    def _record(self, launch_id: int, result: RunResult) -> None:
+        self._store.add_result(launch_id, result)
+        self.failed += result.failure is not None
+        self._notify(TrialEnded(result))
 
 
-def _run_trial(sweep: _Sweep, launch_id: int, trial: Trial, running: RunningServer) -> int:
-    done = len(sweep.store.keys())
-    sweep.notify(TrialStarted(trial, done + 1, sweep.total))
-    return _record(sweep, launch_id, _measure(sweep, trial, running))
+def _failure(result: RunResult, running: RunningServer, log_start: int) -> Failure | None:
+    """A trial is done only when every request was answered: the others may be the slow ones."""
+    failed = [r for r in result.requests if isinstance(r, RequestFailed)]
+    if not failed:
+        return None
+    if not is_alive(running) or not result.completed:
+        reasons = [request.reason for request in failed]
+        return classify(_log_since(running, log_start), responses=reasons)
+    return Failure(
+        crash_class="requests_failed",
+        evidence=f"{len(failed)} of {len(result.requests)} requests: {failed[0].reason}",
+        advice="Look at the failed requests in `ddbench export`, and at the server's log.",
+    )
+
+
+def _log_since(running: RunningServer, start: int) -> str | None:
+    if running.log_path is None:
+        return None
+    with running.log_path.open("rb") as log:
+        log.seek(start)
+        return log.read().decode(errors="replace")
+
+
+def _size(log_path: Path | None) -> int:
+    return 0 if log_path is None else log_path.stat().st_size
 
 
 def _digest(prompts: list[Prompt]) -> str:

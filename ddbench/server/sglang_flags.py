@@ -45,6 +45,15 @@ def unknown_flags(
     return [flag for flag in flags if not _is_accepted(flag, known)]
 
 
+def require_known_flags(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
+    """Raises ServerError, in the words of SGLang's own parser, when it would refuse `argv`."""
+    if unknown := unknown_flags(argv[0], argv, env=env):
+        raise ServerError(
+            f"error: unrecognized arguments: {' '.join(unknown)} (no server was started)",
+            remedy="Remove the flag from the sweep file, or use a server version that has it.",
+        )
+
+
 def known_flags(
     python: str, *, env: Mapping[str, str] | None = None, timeout_s: float = PARSER_TIMEOUT_S
 ) -> frozenset[str]:
