@@ -94,11 +94,15 @@ def _refuse_two_voices(
 def _refuse_unfillable(section: Marked, speculation: Speculation) -> None:
     if speculation.budget is None or speculation.topk is None or speculation.block_size is None:
         return
-    depth = speculation.block_size - 1
-    largest = sum(speculation.topk**level for level in range(1, depth + 1))
+    largest = _largest_tree(speculation.topk, depth=speculation.block_size - 1)
     if speculation.budget > largest:
         raise section.error(
             f"a tree of topk {speculation.topk} and block size {speculation.block_size} has no "
             f"{speculation.budget} nodes",
             remedy=f"Lower the budget to {largest}, the most that it can hold, or raise topk.",
         )
+
+
+def _largest_tree(topk: int, *, depth: int) -> int:
+    """Nodes below the root of a full tree: topk + topk^2 + ... + topk^depth."""
+    return depth if topk == 1 else topk * (topk**depth - 1) // (topk - 1)

@@ -152,8 +152,8 @@ def read_text(path: Path) -> str:
 def parse_marked(text: str, file: str) -> Marked:
     """The one document of `text`. Raises PlanError for a syntax error, a key that stands twice,
     a key that is not text, and an empty file."""
-    loader = yaml.SafeLoader(text)
     try:
+        loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
             raise PlanError(f"{file} is empty", remedy="Start from one of the files in sweeps/.")
@@ -165,12 +165,14 @@ def parse_marked(text: str, file: str) -> Marked:
             f"{file}{line}: not YAML: {cause.problem or cause.context}",
             remedy="Check indentation, colons and quotes around that line.",
         ) from cause
-    except yaml.YAMLError as cause:  # a character that YAML does not allow
+    except yaml.reader.ReaderError as cause:
+        number = text.count("\n", 0, cause.position) + 1
         raise PlanError(
-            f"{file}: not YAML: {' '.join(str(cause).split())}", remedy="Remove that character."
+            f"{file} line {number}: not YAML: it holds a character that YAML does not allow",
+            remedy="Remove that control character.",
         ) from cause
-    finally:
-        loader.dispose()
+    except RecursionError as cause:
+        raise PlanError(f"{file} is nested too deeply", remedy="Write fewer brackets.") from cause
 
 
 def _mark(

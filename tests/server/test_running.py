@@ -105,7 +105,7 @@ def test_a_crash_at_start_shows_the_end_of_the_log(run, rude_server):
     assert caught.value.exit_code == 3
 
 
-def test_a_server_killed_by_a_signal_has_a_negative_exit_code(run, tmp_path):
+def test_a_server_killed_by_a_signal_has_a_negative_exit_code(run):
     command = ServerCommand(
         argv=(sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"), env={}, model_path="m"
     )
@@ -195,8 +195,10 @@ from pathlib import Path
 from ddbench.records import ServerCommand
 from ddbench.server.running import running_server
 command = ServerCommand(argv={rude_server().argv!r}, env={{}}, model_path="our-model")
-with running_server(command, host="127.0.0.1", port={port}, log_path=Path({str(tmp_path / "log")!r}),
-                    expected_model="our-model") as server:
+log = Path({str(tmp_path / "server.log")!r})
+with running_server(
+    command, host="127.0.0.1", port={port}, log_path=log, expected_model="our-model"
+) as server:
     print(server.pid, flush=True)
     time.sleep(600)
 """
@@ -212,7 +214,7 @@ with running_server(command, host="127.0.0.1", port={port}, log_path=Path({str(t
     assert not lives(pid)
 
 
-def test_the_server_sees_the_variables_of_its_command(run, tmp_path):
+def test_the_server_sees_the_variables_of_its_command(run):
     code = "import os; print('seen:', os.environ['DDBENCH_TEST']); raise SystemExit(1)"
     command = ServerCommand(
         argv=(sys.executable, "-c", code), env={"DDBENCH_TEST": "yes"}, model_path="m"
