@@ -11,6 +11,7 @@ DdbenchError                 what went wrong + what to do; the CLI prints both
 │   └── ServerSurvived       still alive after SIGKILL
 ├── LogFormatError           a log line of a known kind that we cannot read
 ├── ModelFilesError          weights, config or tokenizer that the embedded engine cannot use
+├── SetupError               an environment that ddbench cannot prepare
 ├── RunError                 a run folder that cannot be created, opened or read
 ├── EngineError              settings or weights that the embedded server cannot run
 ├── RequestRefused           a request that the embedded server answers with status 400
@@ -86,6 +87,10 @@ class LogFormatError(DdbenchError):
 
 
 class ModelFilesError(DdbenchError):
+    pass
+
+
+class SetupError(DdbenchError):
     pass
 
 

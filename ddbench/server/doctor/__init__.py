@@ -1,0 +1,1 @@
+"""What this machine can run, and how to get what it lacks."""
