@@ -1,7 +1,7 @@
 """The known ways in which a server fails, one a row of crash_classes.tsv.
 
-Level says how much a match explains, best first: a `cause`; a `wrapper` around some other cause; a
-plain `traceback`; a `consequence` of another process's failure; a `symptom` that every failure has.
+Level says how much a match explains, best first: a `cause`; a `wrapper` around some other cause; an
+`exception` that ended a rank; any other `traceback`, which may be harmless; a `consequence` of another process's failure; a `symptom` that every failure has.
 `response` rows are refusals of a single request: in an error response they explain everything, in a
 log nothing. Broad patterns also need `near`, within NEAR_LINES lines above.
 """
@@ -13,9 +13,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, cast
 
-Level = Literal["cause", "wrapper", "traceback", "consequence", "symptom", "response"]
+Level = Literal["cause", "wrapper", "exception", "traceback", "consequence", "symptom", "response"]
 
-LEVELS: tuple[Level, ...] = ("cause", "wrapper", "traceback", "consequence", "symptom")
+LEVELS: tuple[Level, ...] = ("cause", "wrapper", "exception", "traceback", "consequence", "symptom")
 """Those that count in a log, most telling first."""
 
 NEAR_LINES = 40
