@@ -46,7 +46,7 @@ class StepRecord:
     parents, tokens, depths, log_weights, target: one entry a node. parents[0] is -1, tokens[0] the
     token already emitted. log_weights are natural logs of the path's probability under the drafter,
     0.0 at the root; empty where the server does not write them.
-    target[i]: the token that the target chose after node i.
+    target[i]: the token that the target chose after node i; None where it chose none.
     accepted: node indices along the walk, the root first. commit: the tokens appended to the
     output, in order. prefix_len: tokens with KV in the cache before the step, the root excluded.
     """
@@ -59,7 +59,7 @@ class StepRecord:
     depths: tuple[int, ...]
     log_weights: tuple[float, ...]
     accepted: tuple[int, ...]
-    target: tuple[int, ...]
+    target: tuple[int | None, ...]
     bonus: int
     commit: tuple[int, ...]
     finished: bool

@@ -42,6 +42,20 @@ from ddbench.checks.acceptance.verify_calls_disagree import verify_calls_disagre
 from ddbench.checks.acceptance.verify_count_out_of_bounds import verify_count_out_of_bounds
 from ddbench.checks.evidence import Comparison, Evidence
 from ddbench.checks.rule import Rule
+from ddbench.checks.trace.trace_accepted_path_broken import trace_accepted_path_broken
+from ddbench.checks.trace.trace_accepted_token_not_target import trace_accepted_token_not_target
+from ddbench.checks.trace.trace_against_answers import trace_against_answers
+from ddbench.checks.trace.trace_bonus_token_wrong import trace_bonus_token_wrong
+from ddbench.checks.trace.trace_calibration_off import trace_calibration_off
+from ddbench.checks.trace.trace_chain_shape_broken import trace_chain_shape_broken
+from ddbench.checks.trace.trace_commit_length_wrong import trace_commit_length_wrong
+from ddbench.checks.trace.trace_depth_out_of_range import trace_depth_out_of_range
+from ddbench.checks.trace.trace_first_node_not_best import trace_first_node_not_best
+from ddbench.checks.trace.trace_prefix_advance_wrong import trace_prefix_advance_wrong
+from ddbench.checks.trace.trace_tree_malformed import trace_tree_malformed
+from ddbench.checks.trace.trace_tree_size_wrong import trace_tree_size_wrong
+from ddbench.checks.trace.trace_walk_stopped_early import trace_walk_stopped_early
+from ddbench.checks.trace.trace_weights_out_of_order import trace_weights_out_of_order
 
 RULES: tuple[Rule[Evidence], ...] = (
     # DDB1xx: acceptance
@@ -73,6 +87,20 @@ RULES: tuple[Rule[Evidence], ...] = (
     answer_longer_than_asked,  # DDB126
     tokens_after_the_end,  # DDB127
     cache_slots_leak,  # DDB128
+    trace_depth_out_of_range,  # DDB140
+    trace_accepted_path_broken,  # DDB141
+    trace_accepted_token_not_target,  # DDB142
+    trace_walk_stopped_early,  # DDB143
+    trace_bonus_token_wrong,  # DDB144
+    trace_commit_length_wrong,  # DDB145
+    trace_prefix_advance_wrong,  # DDB146
+    trace_tree_malformed,  # DDB147
+    trace_tree_size_wrong,  # DDB148
+    trace_weights_out_of_order,  # DDB149
+    trace_first_node_not_best,  # DDB150
+    trace_chain_shape_broken,  # DDB151
+    trace_calibration_off,  # DDB152
+    trace_against_answers,  # DDB153
 )
 
 COMPARISON_RULES: tuple[Rule[Comparison], ...] = ()
