@@ -1,0 +1,152 @@
+"""The words of the grammar."""
+
+from dataclasses import dataclass
+
+# fmt: off
+NAMES = (
+    "Ada", "Ben", "Cleo", "Dan", "Edda", "Finn", "Greta", "Hugo", "Ines", "Jonas", "Kira",
+    "Leo", "Mila", "Nils", "Olga", "Paul", "Rosa", "Sven", "Tara", "Uwe", "Vera", "Willa",
+    "Yuri", "Zoe"
+)
+THINGS = (
+    "apples", "books", "candles", "lamps", "pens", "plums", "shells", "stamps", "stones",
+    "tickets", "spoons", "ropes", "maps", "keys", "kites", "jars"
+)
+CITIES = (
+    "Oslo", "Lima", "Bonn", "Cairo", "Delhi", "Essen", "Ghent", "Hanoi", "Kyoto", "Lagos",
+    "Malmo", "Nice", "Porto", "Quito", "Riga", "Turin"
+)
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December"
+)
+RECORDS = (
+    "order", "user", "node", "batch", "ticket", "parcel", "account", "device", "branch",
+    "worker", "sample", "route"
+)
+FIELDS = (
+    "price", "size", "weight", "score", "age", "rank", "delay", "cost", "load", "depth",
+    "width", "hits"
+)
+SERVICES = (
+    "gateway", "router", "cache", "store", "queue", "index", "mailer", "ledger", "proxy",
+    "planner"
+)
+ANIMALS = (
+    "fox", "heron", "otter", "badger", "crow", "hare", "owl", "stag", "lynx", "goose", "wolf",
+    "robin", "toad", "mole"
+)
+PLACES = (
+    "river", "mill", "harbour", "forest", "bridge", "quarry", "orchard", "chapel", "meadow",
+    "lighthouse", "well", "moor"
+)
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    asked: str
+    level: str
+    seen: str
+    after: str
+    delay_s: int
+
+
+EVENTS = (
+    Event("restarts", "WARN", "restart requested", "started again, ready for work", 2),
+    Event("runs out of memory", "ERROR", "out of memory", "killed by the kernel, restarting", 1),
+    Event("loses its link", "ERROR", "connection reset", "retrying with a fresh socket", 1),
+    Event("is slow", "WARN", "request took too long", "load moved to another host", 2),
+    Event("gets a new config", "INFO", "config reloaded", "new limits are in force", 1),
+    Event("fills its disk", "ERROR", "no space left on device", "old segments removed", 2),
+    Event("joins", "INFO", "joined the cluster", "took over its share of keys", 1),
+    Event("fails a check", "WARN", "health check failed", "taken out of rotation", 2),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Season:
+    name: str
+    weather: tuple[str, ...]
+    scenes: tuple[str, ...]
+
+
+SEASONS = (
+    Season(
+        "spring",
+        ("Rain fell all night", "The ice had gone", "Warm wind came up", "The hedges were green"),
+        ("the snow melted", "the first leaves opened", "the water rose", "lambs were born"),
+    ),
+    Season(
+        "summer",
+        ("Dust lay on the road", "The days were long", "Bees hung in the heat", "No cloud passed"),
+        ("the grass turned yellow", "swallows hunted late", "the air stood still", "hay was cut"),
+    ),
+    Season(
+        "autumn",
+        ("Fog came early", "The nights grew cold", "Leaves blew past", "Smoke rose from fires"),
+        ("apples fell", "the geese left", "mushrooms grew", "the light turned red"),
+    ),
+    Season(
+        "winter",
+        ("Snow lay deep", "The pond had frozen", "Frost bit hard", "The sky was white"),
+        ("the wind howled", "ice broke branches", "no bird sang", "the lanterns burned all day"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mood:
+    adjective: str
+    verbs: tuple[str, ...]
+    acts: tuple[str, ...]
+    manner: tuple[str, ...]
+
+
+MOODS = (
+    Mood(
+        "shy",
+        ("crept", "tiptoed", "went softly"),
+        ("hid", "peered out", "waited", "slipped away"),
+        ("quiet", "small", "still"),
+    ),
+    Mood(
+        "proud",
+        ("marched", "strode", "walked tall"),
+        ("stood guard", "looked down on all", "turned its head", "kept its ground"),
+        ("bright", "grand", "calm"),
+    ),
+    Mood(
+        "hungry",
+        ("hurried", "ran", "pushed"),
+        ("dug for roots", "searched", "ate what it found", "sniffed about"),
+        ("quick", "thin", "sharp"),
+    ),
+    Mood(
+        "old",
+        ("limped", "walked slowly", "wandered"),
+        ("slept", "rested", "remembered better years", "sat and watched"),
+        ("slow", "grey", "patient"),
+    ),
+    Mood(
+        "playful",
+        ("danced", "skipped", "raced"),
+        ("chased its tail", "rolled over", "jumped about", "splashed"),
+        ("merry", "light", "wild"),
+    ),
+)
+WHERE = (
+    "under the old oak",
+    "behind a wall",
+    "near the gate",
+    "in the reeds",
+    "among the stones",
+    "beside the path",
+    "at the edge of the field",
+    "on the far bank",
+)
+SOON = ("At dusk", "Before long", "Towards evening", "Once all was quiet", "At first light")
+LIKE = ("a feather", "the moon", "falling water", "a bell at noon", "any king", "a child at play")
+HELD = ("guarded", "carried off", "left behind", "found", "buried")
+GIFTS = ("a silver ring", "an empty nest", "a warm coat", "some bread", "an old song", "a letter")
+FELT = ("thought of", "wished for", "spoke of", "gave it", "had lost")
