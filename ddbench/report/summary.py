@@ -1,0 +1,126 @@
+"""From results to one row an arm and concurrency: plain data, seconds, no text."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ddbench.records import RequestCompleted, RunResult, Speculation
+from ddbench.report.in_flight import achieved_concurrency, occupancy
+from ddbench.stats.interval import Interval
+from ddbench.stats.mean import clustered_mean, mean_interval
+from ddbench.stats.median import median_interval
+from ddbench.stats.ratio import pooled_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One arm at one concurrency, over its done trials. None is "not measured".
+
+    n of tokens_per_step, tpot_s and ttft_median_s counts prompts; of the others, trials.
+    """
+
+    arm: str
+    speculation: Speculation
+    concurrency: int
+    trials: int
+    failed_trials: int
+    completed: int
+    failed_requests: int
+    achieved_concurrency: Interval | None
+    occupancy: Interval | None
+    tokens_per_step: Interval | None  # None for autoregressive: it verifies nothing
+    tokens_per_s: Interval | None
+    tpot_s: Interval | None
+    ttft_median_s: Interval | None
+
+
+def summarise(results: Iterable[RunResult]) -> list[Row]:
+    """One row a concurrency and arm: concurrencies ascending, arms in the order they ran.
+
+    A trial that failed is counted and otherwise left out, and so is a failed one that a later
+    result replaced. Trials that recorded drafts are never timed.
+    """
+    groups: dict[tuple[str, int], list[RunResult]] = defaultdict(list)
+    for result in results:
+        groups[result.trial.arm, result.trial.load.concurrency].append(result)
+    rows = [_row(group) for group in groups.values()]
+    return sorted(rows, key=lambda row: row.concurrency)
+
+
+def tokens_and_steps(requests: Iterable[RequestCompleted]) -> list[tuple[int, int, str]]:
+    """(tokens from verify steps, verify steps, prompt id) of each request that reports steps.
+
+    The prefill emits the first token, and the first one again after a retraction; a server that
+    does not report retractions is taken to have had none.
+    """
+    return [
+        (r.completion_tokens - 1 - (r.retractions or 0), r.verify_ct, r.prompt_id)
+        for r in requests
+        if r.verify_ct is not None
+    ]
+
+
+def tokens_per_s(result: RunResult) -> float | None:
+    """Tokens of a trial over the time from its first send to its last byte."""
+    tokens = sum(request.completion_tokens for request in result.completed)
+    return tokens / result.wall_s if result.wall_s and tokens else None
+
+
+def _row(results: Sequence[RunResult]) -> Row:
+    trial = results[0].trial
+    done = [result for result in results if result.failure is None]
+    done_keys = {result.key for result in done}
+    timed = [result for result in done if not result.trial.load.record_drafts]
+    completed = [request for result in done for request in result.completed]
+    timed_requests = [request for result in timed for request in result.completed]
+    return Row(
+        arm=trial.arm,
+        speculation=trial.server.speculation,
+        concurrency=trial.load.concurrency,
+        trials=len(done),
+        failed_trials=len({result.key for result in results} - done_keys),
+        completed=len(completed),
+        failed_requests=sum(len(r.requests) for r in done) - len(completed),
+        achieved_concurrency=_over_trials(map(achieved_concurrency, timed)),
+        occupancy=_over_trials(map(occupancy, timed)),
+        tokens_per_step=_tokens_per_step(completed),
+        tokens_per_s=_over_trials(map(tokens_per_s, timed)),
+        tpot_s=_tpot_s(timed_requests),
+        ttft_median_s=_ttft_median_s(timed_requests),
+    )
+
+
+def _over_trials(values: Iterable[float | None]) -> Interval | None:
+    """Their mean; none of these quantities can be negative, so neither is the interval."""
+    measured = [value for value in values if value is not None]
+    if not measured:
+        return None
+    mean = mean_interval(measured)
+    return mean if mean.low is None else replace(mean, low=max(mean.low, 0.0))
+
+
+def _tokens_per_step(requests: Sequence[RequestCompleted]) -> Interval | None:
+    counts = tokens_and_steps(requests)
+    if not sum(steps for _, steps, _ in counts):
+        return None
+    tokens, steps, prompts = zip(*counts, strict=True)
+    return pooled_ratio(tokens, steps, prompts)
+
+
+def _tpot_s(requests: Sequence[RequestCompleted]) -> Interval | None:
+    """Mean over requests of the time a token after the first; one-token answers have none."""
+    long = [request for request in requests if request.completion_tokens > 1]
+    if not long:
+        return None
+    times_s = [(r.e2e_s - r.ttft_s) / (r.completion_tokens - 1) for r in long]
+    return clustered_mean(times_s, [r.prompt_id for r in long])
+
+
+def _ttft_median_s(requests: Sequence[RequestCompleted]) -> Interval | None:
+    """Median over prompts of each prompt's mean over repeats, which are not independent."""
+    by_prompt: dict[str, list[float]] = defaultdict(list)
+    for request in requests:
+        by_prompt[request.prompt_id].append(request.ttft_s)
+    if not by_prompt:
+        return None
+    return median_interval([sum(times) / len(times) for times in by_prompt.values()])
