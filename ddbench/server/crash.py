@@ -76,7 +76,7 @@ def _in_responses(responses: Sequence[str]) -> Failure | None:
 def _in_log(lines: Iterable[str], *, waited: bool) -> Failure | None:
     """The first line of the most telling level. `waited`: ddbench ended a server that was slow,
     so the tracebacks and symptoms at the end are its own doing."""
-    counted: Sequence[Level] = ("cause", "wrapper", "exception") if waited else LEVELS
+    counted: Sequence[Level] = ("cause", "wrapper") if waited else LEVELS
     first: dict[Level, tuple[CrashClass, str]] = {}
     above: deque[str] = deque(maxlen=NEAR_LINES)
     in_traceback_of: Level | None = None

@@ -1,9 +1,10 @@
 """The known ways in which a server fails, one a row of crash_classes.tsv.
 
 Level says how much a match explains, best first: a `cause`; a `wrapper` around some other cause; an
-`exception` that ended a rank; any other `traceback`, which may be harmless; a `consequence` of another process's failure; a `symptom` that every failure has.
-`response` rows are refusals of a single request: in an error response they explain everything, in a
-log nothing. Broad patterns also need `near`, within NEAR_LINES lines above.
+`exception` that ended a rank; any other `traceback`, which may be harmless; a `consequence` of
+another process's failure; a `symptom` that every failure has. `response` rows are refusals of a
+single request: in an error response they explain everything, in a log nothing. Broad patterns also
+need `near`, within NEAR_LINES lines above.
 """
 
 import csv
