@@ -1,0 +1,57 @@
+"""Start a server, ask it, end it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ddbench.errors import ServerError
+from ddbench.load.closed_loop import run_closed_loop
+from ddbench.plan.argv import server_command
+from ddbench.records import (
+    LoadConfig,
+    Prompt,
+    RequestCompleted,
+    RequestFailed,
+    RequestOutcome,
+    ServerConfig,
+)
+from ddbench.server.ports import free_port
+from ddbench.server.running import running_server
+
+
+def answers(
+    config: ServerConfig,
+    loads: Sequence[tuple[Sequence[Prompt], LoadConfig]],
+    *,
+    log_path: Path,
+    env: Mapping[str, str] | None = None,
+) -> list[tuple[RequestCompleted, ...]]:
+    """Every prompt's answer, in the order of the prompts; one tuple for each of `loads`.
+
+    env: added to what the config's own command sets (faults are planted this way).
+    Raises as running_server does, and ServerError when a request failed.
+    """
+    port = config.port or free_port(config.host)
+    command = server_command(config, port=port)
+    command = replace(command, env={**command.env, **(env or {})})
+    with running_server(
+        command,
+        host=config.host,
+        port=port,
+        log_path=log_path,
+        expected_model=command.model_path,
+        ready_timeout_s=config.ready_timeout_s,
+    ) as server:
+        outcomes = [run_closed_loop(server.base_url, prompts, load) for prompts, load in loads]
+    return [_completed(outcome.requests, log_path) for outcome in outcomes]
+
+
+def _completed(requests: Sequence[RequestOutcome], log_path: Path) -> tuple[RequestCompleted, ...]:
+    failed = [request for request in requests if isinstance(request, RequestFailed)]
+    if failed:
+        raise ServerError(
+            f"{len(failed)} of {len(requests)} requests failed, the first one with: "
+            f"{failed[0].reason}",
+            remedy=f"Read {log_path}.",
+        )
+    return tuple(request for request in requests if isinstance(request, RequestCompleted))
