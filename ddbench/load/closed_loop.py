@@ -7,9 +7,11 @@ not the network's is a bug here and does propagate.
 """
 
 import asyncio
+import gc
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -59,8 +61,22 @@ def run_closed_loop(
             f"{len(prompts)} prompts at concurrency {load.concurrency} are no load",
             remedy="Give at least one prompt and a concurrency of at least 1.",
         )
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with (
+        _quiet_collector(),
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
         return runner.run(_ClosedLoop(target, prompts, load, on_progress).run())
+
+
+@contextmanager
+def _quiet_collector() -> Iterator[None]:
+    """Set aside what lived before: a full collection of it would stop every stream meanwhile."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 class _ClosedLoop:

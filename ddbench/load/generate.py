@@ -1,21 +1,19 @@
 """SGLang's own route, /generate, streaming: the request, and the record of its answer.
 
 Under speculation one streamed event carries several tokens: tokens are counted from the server's
-meta_info, never from events. By default each event repeats the whole text so far, so only the last
-one is parsed; a server with --incremental-streaming-output (0.5.23; --stream-output before) sends
-what is new, and then each event is.
+meta_info, never from events. By default each event repeats the whole answer so far, so only the
+last one is parsed; a server started to stream increments sends what is new, and then each event is.
 """
 
 import zlib
 from collections.abc import Mapping
-from enum import Enum, auto
 from typing import Any
 
 import orjson
 
 from ddbench.load.bad_answer import BadAnswer, shown
 from ddbench.load.http_stream import Exchange
-from ddbench.load.meta_info import count, counts, finish_reason, logprobs, token_ids
+from ddbench.load.meta_info import count, counts, finish_reason, listed, logprobs, whole_numbers
 from ddbench.load.sse import SseSplitter
 from ddbench.records import LoadConfig, Prompt, RequestCompleted, RequestFailed, RequestOutcome
 
@@ -40,31 +38,34 @@ def generate_body(prompt: Prompt, load: LoadConfig) -> bytes:
     return orjson.dumps(body)
 
 
-class _Streaming(Enum):
-    UNKNOWN = auto()
-    CUMULATIVE = auto()
-    INCREMENTAL = auto()
-
-
 class GenerateAnswer:
-    """Takes the bytes of one streamed answer as they arrive, and makes the record of it."""
+    """Takes the bytes of one streamed answer as they arrive, and makes the record of it.
+
+    What the server sent is kept as it came, and checked when the record is made.
+    """
 
     def __init__(self) -> None:
         self.stamps: list[float] = []  # one an event with tokens, time.perf_counter()
         self._splitter = SseSplitter()
-        self._streaming = _Streaming.UNKNOWN
+        self._repeats: bool | None = None  # each event holds the whole answer so far
+        self._alike = b""  # how an event of this stream begins
         self._last = b""
         self._error: str | None = None
-        self._tokens = 0  # as of the last event that was parsed
-        self._ids: list[int] | None = None
-        self._text: str | None = None
-        self._logprobs: list[float] | None = None
+        self._tokens = 0  # as of the first event that has some
+        self._texts: list[Any] | None = []  # these three: None where the server leaves one out
+        self._ids: list[Any] | None = []
+        self._logprobs: list[Any] | None = []
 
     def feed(self, at: float, piece: bytes) -> None:
-        """Raises BadAnswer for what cannot be an answer of /generate."""
+        """Take a piece of the answer's body.
+
+        Raises:
+            BadAnswer: this cannot be an answer of /generate.
+        """
         for event in self._splitter.feed(piece):
-            unparsed = self._streaming is _Streaming.CUMULATIVE and _looks_healthy(event)
-            if unparsed or (event != b"[DONE]" and self._read(event)):
+            # An error has other keys; and if it looked the same, it would still be the last event.
+            unparsed = self._repeats and event.startswith(self._alike) and event.endswith(b"}")
+            if unparsed or self._read(event):
                 self._last = event
                 self.stamps.append(at)
 
@@ -72,46 +73,27 @@ class GenerateAnswer:
         self, exchange: Exchange, prompt: Prompt, *, sent_s: float, lateness_s: float
     ) -> RequestOutcome:
         """The record of the answer, once the exchange is over. Never raises for what it held."""
-
-        def failed(reason: str) -> RequestFailed:
-            return RequestFailed(prompt.prompt_id, sent_s, lateness_s, reason, exchange.status)
-
-        if exchange.failure is not None:
-            after = f" after {len(self.stamps)} events" if self.stamps else ""
-            return failed(self._error or f"{exchange.failure}{after}")
-        if exchange.status != 200:
-            return failed(f"HTTP {exchange.status}: {_message_in(exchange.error_body)}")
-        if self._error is not None:
-            return failed(self._error)
-        unfinished = self._splitter.unfinished.strip()
-        if unfinished:
-            return failed(f"the stream ended inside an event: {shown(unfinished)!r}")
-        if not self.stamps:
-            return failed("the stream ended before any token")
         try:
             return self._completed(exchange, prompt, sent_s=sent_s, lateness_s=lateness_s)
         except BadAnswer as cause:
-            return failed(str(cause))
+            return RequestFailed(prompt.prompt_id, sent_s, lateness_s, str(cause), exchange.status)
 
     def _completed(
         self, exchange: Exchange, prompt: Prompt, *, sent_s: float, lateness_s: float
-    ) -> RequestCompleted | RequestFailed:
+    ) -> RequestCompleted:
+        self._refuse_incomplete(exchange)
         answer = _json_object(self._last)
-        if self._streaming is _Streaming.CUMULATIVE:
-            self._take_tokens(answer)
+        if "error" in answer:
+            raise BadAnswer(f"the server reports an error: {_message_of(answer['error'])}")
+        if self._repeats:
+            self._forget_tokens()
+            self._add_tokens(answer)
         meta = _meta_info(answer)
         reason, message = finish_reason(meta)
         if reason == "abort":
-            return RequestFailed(
-                prompt.prompt_id,
-                sent_s,
-                lateness_s,
-                f"the server aborted the request: {shown(message or 'it does not say why')}",
-                exchange.status,
-            )
+            why = shown(message or "it does not say why")
+            raise BadAnswer(f"the server aborted the request: {why}")
         completion_tokens = count(meta, "completion_tokens", required=True)
-        if self._logprobs is not None and len(self._logprobs) != completion_tokens:
-            raise BadAnswer(f"{len(self._logprobs)} logprobs for {completion_tokens} tokens")
         return RequestCompleted(
             prompt_id=prompt.prompt_id,
             sent_s=sent_s,
@@ -120,8 +102,8 @@ class GenerateAnswer:
             e2e_s=self.stamps[-1] - exchange.sent_at,
             prompt_tokens=count(meta, "prompt_tokens", required=True),
             completion_tokens=completion_tokens,
-            output_ids=None if self._ids is None else tuple(self._ids),
-            output_logprobs=None if self._logprobs is None else tuple(self._logprobs),
+            output_ids=None if self._ids is None else whole_numbers(self._ids, "output_ids"),
+            output_logprobs=self._output_logprobs(completion_tokens),
             finish_reason=reason,
             retractions=count(meta, "num_retractions", "total_retractions"),  # 0.5.23, 0.5.11
             cached_tokens=count(meta, "cached_tokens"),
@@ -130,53 +112,81 @@ class GenerateAnswer:
             # 0.5.11's spec_accepted_drafts is counted after the cut: committed, not correct.
             committed_drafts=count(meta, "spec_num_committed_drafts", "spec_accepted_drafts"),
             histogram=counts(meta, "spec_correct_drafts_histogram", "spec_accept_histogram"),
-            chunk_offsets_s=tuple(stamp - exchange.sent_at for stamp in self.stamps),
-            text=self._text,
+            chunk_offsets_s=tuple([stamp - exchange.sent_at for stamp in self.stamps]),
+            text=None if self._texts is None else _joined(self._texts),
         )
+
+    def _refuse_incomplete(self, exchange: Exchange) -> None:
+        if self._error is not None:
+            raise BadAnswer(self._error)
+        if exchange.failure is not None:
+            after = f" after {len(self.stamps)} events" if self.stamps else ""
+            raise BadAnswer(exchange.failure + after)
+        if exchange.status != 200:
+            raise BadAnswer(f"HTTP {exchange.status}: {_message_in(exchange.error_body)}")
+        unfinished = self._splitter.unfinished.strip()
+        if unfinished:
+            raise BadAnswer(f"the stream ended inside an event: {shown(unfinished)}")
+        if not self.stamps:
+            raise BadAnswer("the stream ended before any token")
 
     def _read(self, event: bytes) -> bool:
         """Parse an event; True when it carries tokens."""
+        if event == b"[DONE]":
+            return False
         answer = _json_object(event)
         if "error" in answer:
             self._error = f"the server reports an error: {_message_of(answer['error'])}"
             return False
-        if count(_meta_info(answer), "completion_tokens", required=True) == 0:
+        if self._repeats is None and not self._learn(answer):
             return False
-        self._take_tokens(answer)
+        self._add_tokens(answer)
         return True
 
-    def _take_tokens(self, answer: Mapping[str, Any]) -> None:
-        """Add the event's tokens to what came before, or put them in its place."""
-        meta = _meta_info(answer)
-        total = count(meta, "completion_tokens", required=True)
-        ids, text, logprob = token_ids(answer), _text_of(answer), logprobs(meta)
-        if self._streaming is _Streaming.UNKNOWN and self._tokens:
-            self._streaming = self._told_by(total, ids, text)
-        if self._streaming is _Streaming.INCREMENTAL:
-            self._ids = None if ids is None or self._ids is None else self._ids + ids
-            self._text = None if text is None or self._text is None else self._text + text
-            if logprob is not None and len(logprob) < total:  # 0.5.11 repeats them all the same
-                logprob = (self._logprobs or []) + logprob
+    def _learn(self, answer: Mapping[str, Any]) -> bool:
+        """Find out whether events repeat what came before; False when no token has come yet."""
+        total = count(_meta_info(answer), "completion_tokens", required=True)
+        if total > 0 and self._tokens > 0:
+            self._repeats = self._told_by(total, answer.get("output_ids"), answer.get("text"))
+            self._alike = self._last[: self._last.find(b":") + 1]
+            if self._repeats:
+                self._forget_tokens()
+        self._tokens = total
+        return total > 0
+
+    def _told_by(self, total: int, ids: object, text: object) -> bool:
+        """Whether the second event with tokens repeats those of the first."""
+        if isinstance(ids, list) and self._ids is not None:
+            if len(ids) in (total, total - self._tokens):
+                return len(ids) == total
+            return ids[: len(self._ids)] == self._ids
+        return isinstance(text, str) and text.startswith(_joined(self._texts or []))
+
+    def _add_tokens(self, answer: Mapping[str, Any]) -> None:
+        text, ids = answer.get("text"), answer.get("output_ids")
+        entries = _meta_info(answer).get("output_token_logprobs")
+        if text is None or self._texts is None:
+            self._texts = None
         else:
-            self._ids, self._text = ids, text
-        self._logprobs, self._tokens = logprob, total
-
-    def _told_by(self, total: int, ids: list[int] | None, text: str | None) -> _Streaming:
-        """What the second event with tokens says of the stream."""
-        if ids is not None and self._ids is not None:
-            if len(ids) == total:
-                return _Streaming.CUMULATIVE
-            if len(ids) == total - self._tokens:
-                return _Streaming.INCREMENTAL
-            repeats = ids[: len(self._ids)] == self._ids
+            self._texts.append(text)
+        if ids is None or self._ids is None:
+            self._ids = None
         else:
-            repeats = text is not None and text.startswith(self._text or "")
-        return _Streaming.CUMULATIVE if repeats else _Streaming.INCREMENTAL
+            self._ids += listed(ids, "output_ids")
+        if entries is None or self._logprobs is None:
+            self._logprobs = None
+        else:
+            self._logprobs += listed(entries, "meta_info.output_token_logprobs")
 
+    def _forget_tokens(self) -> None:
+        self._texts, self._ids, self._logprobs = [], [], []
 
-def _looks_healthy(event: bytes) -> bool:
-    """Cheap: a quote inside a text is escaped, so this finds the key and no text."""
-    return event.startswith(b"{") and event.endswith(b"}") and b'"error"' not in event
+    def _output_logprobs(self, completion_tokens: int) -> tuple[float, ...] | None:
+        if self._logprobs is None:
+            return None
+        if len(self._logprobs) != completion_tokens:
+            raise BadAnswer(f"{len(self._logprobs)} logprobs for {completion_tokens} tokens")
+        return logprobs(self._logprobs)
 
 
 def _json_object(event: bytes) -> dict[str, Any]:
@@ -192,15 +202,15 @@ def _json_object(event: bytes) -> dict[str, Any]:
 def _meta_info(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = answer.get("meta_info")
     if not isinstance(meta, dict):
-        raise BadAnswer("an event without meta_info; is this SGLang's /generate?")
+        raise BadAnswer("an event without meta_info: this is not SGLang's /generate")
     return meta
 
 
-def _text_of(answer: Mapping[str, Any]) -> str | None:
-    text = answer.get("text")
-    if text is not None and not isinstance(text, str):
-        raise BadAnswer(f"text is {text!r}, not a string")
-    return text
+def _joined(texts: list[Any]) -> str:
+    for text in texts:
+        if not isinstance(text, str):
+            raise BadAnswer(f"text is {shown(repr(text))}, not a string")
+    return "".join(texts)
 
 
 def _message_of(error: object) -> str:

@@ -37,11 +37,12 @@ def body_of(head: ResponseHead) -> Body:
 
 
 class ChunkedBody:
-    """Chunks of an announced size. One data event of a stream usually comes as one chunk."""
+    """Chunks of an announced size. One event of a stream usually comes as one chunk."""
 
     def __init__(self) -> None:
         self.finished = False
         self.surplus = b""
+        self._midway = False  # anything but the start of a size line comes next
         self._unread = b""  # of a size line, a line end or a trailer that is not complete
         self._left = 0  # bytes of the current chunk still to come
         self._closing = False  # the chunk's bytes are in, its line end is not
@@ -56,6 +57,16 @@ class ChunkedBody:
         Raises:
             BadAnswer: the framing is broken.
         """
+        if not self._midway and (line := _SIZE_LINE.match(data)) is not None:
+            start, end = line.end(), len(data) - 2
+            # Nearly always `data` is one whole chunk; nothing else is worth any haste.
+            if start < end == start + int(line[1], 16) and data.endswith(b"\r\n"):
+                return [data[start:end]]
+        pieces = self._feed(data)
+        self._midway = bool(self._left or self._unread or self._closing or self._in_trailer)
+        return pieces
+
+    def _feed(self, data: bytes) -> list[bytes]:
         if self._unread:
             data = self._unread + data
             self._unread = b""
@@ -72,12 +83,13 @@ class ChunkedBody:
             elif self._closing:
                 if data[at : at + 2] == b"\r\n":
                     self._closing, at = False, at + 2
-                elif size - at == 1 and data[at:] == b"\r":
+                elif data[at:] == b"\r":
                     break
                 else:
                     raise BadAnswer(f"a chunk does not end where it should: {_near(data, at)}")
             elif self._in_trailer:
-                return pieces + self._read_trailer(data[at:])
+                self._read_trailer(data[at:])
+                return pieces
             else:
                 line = _SIZE_LINE.match(data, at)
                 if line is None:
@@ -89,7 +101,7 @@ class ChunkedBody:
         self._unread = data[at:]
         return pieces
 
-    def _read_trailer(self, data: bytes) -> list[bytes]:
+    def _read_trailer(self, data: bytes) -> None:
         """After the last chunk: header lines that nobody needs, and a blank line."""
         if data.startswith(b"\r\n"):
             self.finished, self.surplus = True, data[2:]
@@ -99,7 +111,6 @@ class ChunkedBody:
             raise BadAnswer(f"a trailer longer than {_TRAILER_LIMIT_BYTES} bytes")
         else:
             self._unread = data
-        return []
 
 
 class SizedBody:

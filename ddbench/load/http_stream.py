@@ -22,12 +22,13 @@ Address = tuple[socket.AddressFamily, Any]  # what loop.sock_connect takes, by f
 
 ERROR_BODY_LIMIT_BYTES = 64 * 1024
 
+_PATIENCE_S = 0.004  # how long what arrived may wait to be parsed, unless it ends an answer
 _PARSED_PER_TURN = 64  # then the sockets are read again
 _BACKLOG_LIMIT = 8192  # above it, catching up comes before reading on
 
 
 class Sink(Protocol):
-    def feed(self, at: float, piece: bytes) -> None:
+    def feed(self, at: float, piece: bytes, /) -> None:
         """Take the payload that arrived at `at`; raise BadAnswer to give the answer up."""
         ...
 
@@ -48,27 +49,56 @@ class Exchange:
     error_body: bytes = b""
 
 
+class _ErrorBody:
+    """The start of an answer that is not the one hoped for."""
+
+    def __init__(self) -> None:
+        self.start = b""
+
+    def feed(self, _at: float, piece: bytes) -> None:
+        self.start = (self.start + piece)[:ERROR_BODY_LIMIT_BYTES]
+
+
 class Inbox:
-    """Everything that arrived and is not parsed yet, in order, over all connections of a loop."""
+    """Everything that arrived and is not parsed yet, in order, over all connections of a loop.
+
+    Parsing waits a little: many chunks parsed together cost less than a turn of the loop for each,
+    and their stamps are taken already. What may end an answer is parsed in the loop's next turn.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._arrived: deque[tuple[float, StreamConnection, bytes | None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._called = False
 
     def put(self, at: float, connection: "StreamConnection", data: bytes | None) -> None:
         """Keep `data` for later; None is the end of the connection."""
-        if not self._arrived:
-            self._loop.call_soon(self._parse)
         self._arrived.append((at, connection, data))
+        if data is None or not connection.in_chunks or data.endswith(b"0\r\n\r\n"):
+            self._call_soon()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(_PATIENCE_S, self._parse_late)
+
+    def _call_soon(self) -> None:
+        if not self._called:
+            self._called = True
+            self._loop.call_soon(self._parse)
+
+    def _parse_late(self) -> None:
+        self._timer = None
+        if not self._called:
+            self._parse()
 
     def _parse(self) -> None:
+        self._called = False
         arrived = self._arrived
         turn = _PARSED_PER_TURN if len(arrived) < _BACKLOG_LIMIT else len(arrived)
         for _ in range(min(turn, len(arrived))):
             at, connection, data = arrived.popleft()
             connection.take(at, data)
         if arrived:
-            self._loop.call_soon(self._parse)
+            self._call_soon()
 
 
 class StreamConnection(asyncio.Protocol):
@@ -81,7 +111,7 @@ class StreamConnection(asyncio.Protocol):
         self._closed = asyncio.get_running_loop().create_future()
         self._answer: asyncio.Future[Exchange] | None = None
         self._lost_by: Exception | None = None
-        self._sink: Sink | None = None
+        self._sink: Sink
         self._sent_at = 0.0
         self._timeout_s = 0.0
         self._forget()
@@ -90,7 +120,8 @@ class StreamConnection(asyncio.Protocol):
         self._unread_head = b""
         self._head: ResponseHead | None = None
         self._body: Body | None = None
-        self._error_body = b""
+        self.in_chunks = False  # the answer cannot end but with the last chunk
+        self._error_body = _ErrorBody()
 
     @property
     def usable(self) -> bool:
@@ -161,6 +192,7 @@ class StreamConnection(asyncio.Protocol):
     # ---- called by the inbox
 
     def take(self, at: float, data: bytes | None) -> None:
+        """What arrived at `at`; None is the end of the connection."""
         if self._answer is None:
             if data is not None:
                 self.abort()  # nobody asked: whatever it is, it is no answer to the next request
@@ -169,26 +201,17 @@ class StreamConnection(asyncio.Protocol):
             self._take_end(at)
             return
         try:
-            self._take_data(at, data)
+            if self._body is None:
+                data = self._take_head(data)
+                if self._body is None:
+                    return
+            body, sink = self._body, self._sink
+            for piece in body.feed(data):
+                sink.feed(at, piece)
+            if body.finished:
+                self._end(at, "bytes after the end of the answer" if body.surplus else None)
         except BadAnswer as cause:
             self._end(at, str(cause))
-
-    def _take_data(self, at: float, data: bytes) -> None:
-        if self._body is None:
-            data = self._take_head(data)
-            if self._body is None:
-                return
-        body = self._body
-        if self._head is not None and self._head.status == 200 and self._sink is not None:
-            for piece in body.feed(data):
-                self._sink.feed(at, piece)
-        else:
-            for piece in body.feed(data):
-                self._error_body = (self._error_body + piece)[:ERROR_BODY_LIMIT_BYTES]
-        if body.finished:
-            if body.surplus:
-                raise BadAnswer("bytes after the end of the answer")
-            self._end(at, None)
 
     def _take_head(self, data: bytes) -> bytes:
         """Read the head if it is complete; what follows it."""
@@ -206,6 +229,9 @@ class StreamConnection(asyncio.Protocol):
             data = rest  # 1xx: the answer is still to come
         self._head = head
         self._body = body_of(head)
+        self.in_chunks = head.chunked
+        if head.status != 200:
+            self._sink = self._error_body
         return rest
 
     def _take_end(self, at: float) -> None:
@@ -235,7 +261,7 @@ class StreamConnection(asyncio.Protocol):
                 status=None if head is None else head.status,
                 failure=failure,
                 timed_out=timed_out,
-                error_body=self._error_body,
+                error_body=self._error_body.start,
             )
         )
 

@@ -33,7 +33,7 @@ def counts(meta: Mapping[str, Any], *spellings: str) -> tuple[int, ...] | None:
     for key in spellings:
         values = meta.get(key)
         if values is not None:
-            return tuple(_whole(v, f"meta_info.{key}") for v in _listed(values, f"meta_info.{key}"))
+            return whole_numbers(listed(values, f"meta_info.{key}"), f"meta_info.{key}")
     return None
 
 
@@ -54,30 +54,27 @@ def finish_reason(meta: Mapping[str, Any]) -> tuple[str, str | None]:
     return reason["type"], None if message is None else str(message)
 
 
-def token_ids(answer: Mapping[str, Any]) -> list[int] | None:
-    """output_ids of an event; None where the server does not send them."""
-    ids = answer.get("output_ids")
-    if ids is None:
-        return None
-    return [_whole(token, "output_ids") for token in _listed(ids, "output_ids")]
+def whole_numbers(values: list[Any], name: str) -> tuple[int, ...]:
+    """The values, if each is a whole number of at least 0; quick, since these are long lists."""
+    if set(map(type, values)) != {int} or min(values) < 0:
+        for value in values:
+            _whole(value, name)
+    return tuple(values)
 
 
-def logprobs(meta: Mapping[str, Any]) -> list[float] | None:
+def logprobs(entries: list[Any]) -> tuple[float, ...]:
     """The log-probability of each output token: the first of each (logprob, id, text)."""
-    key = "meta_info.output_token_logprobs"
-    entries = meta.get("output_token_logprobs")
-    if entries is None:
-        return None
     found: list[float] = []
-    for entry in _listed(entries, key):
+    for entry in entries:
         value = entry[0] if isinstance(entry, list) and entry else entry
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadAnswer(f"{key}[{len(found)}] is {shown(repr(value))}, not a number")
+            name = f"meta_info.output_token_logprobs[{len(found)}]"
+            raise BadAnswer(f"{name} is {shown(repr(value))}, not a number")
         found.append(float(value))
-    return found
+    return tuple(found)
 
 
-def _listed(value: object, name: str) -> list[Any]:
+def listed(value: object, name: str) -> list[Any]:
     if not isinstance(value, list):
         raise BadAnswer(f"{name} is {shown(repr(value))}, not a list")
     return value

@@ -32,15 +32,11 @@ class SseSplitter:
         Raises:
             BadAnswer: an event grows beyond EVENT_LIMIT_BYTES.
         """
-        # Nearly always a piece is one event; nothing else is worth any haste.
-        if (
-            not self._pending
-            and piece.startswith(b"data: ")
-            and piece.endswith(b"\n\n")
-            and piece.find(b"\n") == len(piece) - 2
-            and b"\r" not in piece
-        ):
-            return [piece[6:-2]]
+        # Nearly always a piece is one event of one line; nothing else is worth any haste.
+        if piece.startswith(b"data: ") and not self._pending:
+            line_end = piece.find(b"\n")
+            if line_end == len(piece) - 2 and piece.endswith(b"\n\n"):
+                return [piece[6:line_end]]
         self._pending += piece
         events: list[bytes] = []
         start = 0

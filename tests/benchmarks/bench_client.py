@@ -1,0 +1,194 @@
+"""What a streamed chunk costs our client, and how far off its times are, beside two others.
+
+    python tests/benchmarks/bench_client.py [--streams 128 256] [--rounds 2] [--incremental]
+
+    raw      an asyncio protocol on uvloop with orjson: events found, stamped, parsed; no more
+    ours     run_closed_loop
+    aiohttp  aiohttp on uvloop with orjson, each event stamped when the session hands it out
+
+All three talk to tests/load/scheduled_server.py, a process of its own, each from a process of its
+own, in turns. CPU is that of the client's process over the load. The truth is when the server read
+the request and wrote the events: TTFT error leaves out the first wave, whose requests arrive at
+once; inter-chunk error is of the gap between two events of a stream.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import uvloop
+
+from ddbench.load.closed_loop import run_closed_loop
+from ddbench.records import LoadConfig, Prompt, RequestCompleted
+
+SERVER = Path(__file__).parent.parent / "load" / "scheduled_server.py"
+REQUESTS_PER_STREAM = 3
+CLIENTS = ("raw", "ours", "aiohttp")
+
+Times = dict[str, tuple[float, list[float]]]  # prompt -> TTFT, then the stamps
+
+
+def run_ours(port: int, streams: int) -> tuple[float, Times]:
+    count = streams * REQUESTS_PER_STREAM
+    load = LoadConfig("bench", count, streams, 64)
+    prompts = [Prompt(str(n), str(n)) for n in range(count)]
+    outcome = run_closed_loop(f"http://127.0.0.1:{port}", prompts, load)
+    times: Times = {}
+    for request in outcome.requests:
+        assert isinstance(request, RequestCompleted), request
+        times[request.prompt_id] = (request.ttft_s, list(request.chunk_offsets_s))
+    return outcome.client.cpu_s, times
+
+
+class RawStream(asyncio.Protocol):
+    """As little as a client can do and still stamp and parse every event."""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        at = time.perf_counter()
+        self.pending += data
+        while (end := self.pending.find(b"\n\n")) >= 0:
+            event = self.pending[self.pending.find(b"data: ") + 6 : end]
+            self.pending = self.pending[end + 2 :]
+            if event == b"[DONE]":
+                self.over = True
+            else:
+                self.last = orjson.loads(event)
+                self.stamps.append(at)
+        if self.over and self.pending.endswith(b"0\r\n\r\n"):
+            self.answered.set_result(None)
+
+    async def send(self, request: bytes) -> tuple[float, list[float]]:
+        self.pending, self.over, self.last, self.stamps = b"", False, None, []
+        self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        sent_at = time.perf_counter()
+        self.transport.write(request)
+        await self.answered
+        return self.stamps[0] - sent_at, self.stamps
+
+
+async def run_raw(port: int, streams: int) -> tuple[float, Times]:
+    loop = asyncio.get_running_loop()
+    before_s = time.process_time()
+    numbers = iter(range(streams * REQUESTS_PER_STREAM))
+    times: Times = {}
+
+    async def work() -> None:
+        _, stream = await loop.create_connection(RawStream, "127.0.0.1", port)
+        for number in numbers:
+            body = orjson.dumps({"text": str(number), "stream": True})
+            head = b"POST /generate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+            times[str(number)] = await stream.send(head + body)
+        stream.transport.close()
+
+    await asyncio.gather(*(work() for _ in range(streams)))
+    return time.process_time() - before_s, times
+
+
+async def run_aiohttp(port: int, streams: int) -> tuple[float, Times]:
+    before_s = time.process_time()
+    numbers = iter(range(streams * REQUESTS_PER_STREAM))
+    times: Times = {}
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        for number in numbers:
+            sent_at, stamps = time.perf_counter(), []
+            async with session.post("/generate", json={"text": str(number)}) as response:
+                async for line in response.content:
+                    if line.startswith(b"data: {"):
+                        stamps.append(time.perf_counter())
+                        orjson.loads(line[6:])
+            times[str(number)] = (stamps[0] - sent_at, stamps)
+
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(
+        f"http://127.0.0.1:{port}", connector=connector, read_bufsize=2**20
+    ) as session:
+        await asyncio.gather(*(work(session) for _ in range(streams)))
+    return time.process_time() - before_s, times
+
+
+def run_client(name: str, port: int, streams: int) -> None:
+    """In a process of its own: load the server, print what was measured as JSON."""
+    if name == "ours":
+        cpu_s, times = run_ours(port, streams)
+    else:
+        client = run_raw if name == "raw" else run_aiohttp
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            cpu_s, times = runner.run(client(port, streams))
+    print(json.dumps({"cpu_s": cpu_s, "times": times}))
+
+
+def quantile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def measure(client: str, port: int, streams: int) -> dict[str, float]:
+    """us per chunk; median TTFT error and p99 inter-chunk error in ms."""
+    argv = [sys.executable, __file__, "--client", client, "--port", str(port)]
+    ran = subprocess.run(
+        [*argv, "--streams", str(streams)], check=True, capture_output=True, text=True
+    )
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/log") as response:
+        truth = {record["prompt"]: record for record in json.load(response)}
+    result = json.loads(ran.stdout)
+    times = result["times"]
+    ttft, gaps = [], []
+    for prompt, (ttft_s, stamps) in times.items():
+        received_at, written = truth[prompt]["received_at"], truth[prompt]["written_at"]
+        if int(prompt) >= streams:
+            ttft.append(abs(ttft_s - (written[0] - received_at)))
+        for n in range(1, len(stamps)):
+            gaps.append(abs((stamps[n] - stamps[n - 1]) - (written[n] - written[n - 1])))
+    return {
+        "us": 1e6 * result["cpu_s"] / sum(len(stamps) for _, stamps in times.values()),
+        "ttft": 1e3 * statistics.median(ttft),
+        "gap": 1e3 * quantile(gaps, 0.99),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--streams", type=int, nargs="+", default=[128, 256])
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--incremental", action="store_true")
+    parser.add_argument("--client", choices=CLIENTS)
+    parser.add_argument("--port", type=int)
+    options = parser.parse_args()
+    if options.client:
+        run_client(options.client, options.port, options.streams[0])
+        return
+    argv = [sys.executable, str(SERVER), *(["--incremental"] if options.incremental else [])]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        print("streams client  us/chunk  x raw  TTFT error p50 ms  inter-chunk error p99 ms")
+        for streams in options.streams:
+            found: dict[str, list[dict[str, float]]] = {client: [] for client in CLIENTS}
+            for turn in range(options.rounds):
+                for client in CLIENTS if turn % 2 == 0 else reversed(CLIENTS):
+                    found[client].append(measure(client, port, streams))
+            best = {c: {k: min(r[k] for r in found[c]) for k in found[c][0]} for c in CLIENTS}
+            for client, row in best.items():
+                ratio = row["us"] / best["raw"]["us"]
+                print(
+                    f"{streams:7d} {client:7s} {row['us']:8.1f} {ratio:6.2f}"
+                    f" {row['ttft']:18.2f} {row['gap']:25.2f}",
+                    flush=True,
+                )
+        server.terminate()
+
+
+if __name__ == "__main__":
+    main()
