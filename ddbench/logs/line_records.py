@@ -38,10 +38,8 @@ LogRecord = (
 NEEDLES: tuple[str, ...] = (
     "Decode batch",
     "Prefill batch",
-    "commit_len",
-    "commit len",
-    "accepted_depth",
-    "accepted depth",
+    "commit",
+    "accepted",
     *VLLM_NEEDLES,
     *STARTUP_NEEDLES,
 )

@@ -1,6 +1,7 @@
 """Whose line it is: which server wrote it, and in which of its starts."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ddbench.errors import LogFormatError
 from ddbench.logs.line_records import LogRecord, UnreadableLine
@@ -52,14 +53,24 @@ class Servers:
         windows in the middle of a start, or two starts that end after both have begun.
         """
         source = _source(record, line)
-        start = self._starts.setdefault(source, _Start())
-        if len(self._starts) > _MAX_SOURCES:
-            raise self._refusal(f"more than {_MAX_SOURCES} servers write into it")
+        start = self._start(source)
         if isinstance(record, StartupFact):
             self._note_fact(start, record.name)
         elif not isinstance(record, UnreadableLine):
             start.has_windows = True
         return source, start.boot
+
+    def place_window(self, before: bytes) -> tuple[str, int]:
+        """As `place`, for a window whose line begins with `before` and then SGLang's stamp."""
+        source = _source_of_prefix(before) if before else ""
+        start = self._starts.get(source) or self._start(source)
+        start.has_windows = True
+        return source, start.boot
+
+    def _start(self, source: str) -> _Start:
+        if source not in self._starts and len(self._starts) == _MAX_SOURCES:
+            raise self._refusal(f"more than {_MAX_SOURCES} servers write into it")
+        return self._starts.setdefault(source, _Start())
 
     def _note_fact(self, start: _Start, name: str) -> None:
         mixed = start.has_args and start.has_windows and not start.is_ready
@@ -84,6 +95,11 @@ class Servers:
             f"them apart: {why}",
             remedy="Let every server write a log of its own, or put its name before its lines.",
         )
+
+
+@lru_cache(maxsize=256)
+def _source_of_prefix(before: bytes) -> str:
+    return read_prefix(before.decode(errors="replace")).source
 
 
 def _source(record: LogRecord, line: str) -> str:

@@ -25,7 +25,7 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     for name, needle, pattern in (
         (
             "max_running_requests_reset",
-            "unning requests is reset to",
+            "is reset to",
             r"running requests is reset to ([0-9]+)",
         ),
         ("scheduler_limits", "max_total_num_tokens=", r"(max_total_num_tokens=[0-9]+.*)"),
@@ -64,7 +64,7 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
             "falling back to greedy",
             r"((?:[A-Z]+ )?non-greedy verification .* falling back to greedy.*)",
         ),
-        ("overlap_disabled", "verlap schedule", r"(Overlap schedule\w* is disabled .*)"),
+        ("overlap_disabled", "isable", r"(Overlap schedule\w* is disabled .*)"),
         (
             "simulated_acceptance",
             "SGLANG_SIMULATE_ACC_LEN",
@@ -95,11 +95,22 @@ def parse_startup_line(line: str) -> StartupFact | None:
     return None
 
 
-STARTUP_NEEDLES: tuple[str, ...] = (
+STARTUP_NEEDLES = (
     "server_args=",
-    *dict.fromkeys(needle for _, needle, _ in _PATTERNS),
+    "is reset to",
+    "max_total_num_tokens=",
+    "KV Cache is allocated",
+    "DFLASH",
+    "DSpark",
+    "DDTree",
+    "Capture ",
+    "isable",
+    "falling back to greedy",
+    "SGLANG_SIMULATE_ACC_LEN",
+    "hook(s) to",
+    "fired up and ready",
 )
-"""A line without any of these states no fact."""
+"""A line without any of these states no fact. Few, because each costs a pass over the log."""
 
 
 def settings_of(fact: StartupFact) -> dict[str, str]:

@@ -9,22 +9,27 @@ import gzip
 import io
 import sys
 import zlib
-from collections.abc import Generator, Iterator
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Protocol, cast
 
 import zstandard
 
 from ddbench.errors import LogFormatError
+from ddbench.logs.common_line import COMMON_DECODE_LINE, window_of
 from ddbench.logs.line_records import NEEDLES, LogRecord, line_records
 from ddbench.logs.servers import Servers
 from ddbench.logs.wrapped_line import continues, may_continue
+from ddbench.records import DecodeWindow
 
-BLOCK_BYTES = 1 << 18
+BLOCK_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 20  # a longer line is none of SGLang's and is skipped
 MAX_WRAPS = 3  # physical lines over which people wrap one record
 MAX_WRAPPED_BYTES = 1000
+_NOT_COMMON = (b"\x1b", b"\r", b"obj=", b" batch")  # before a window: its line needs a closer look
 _NEEDLES = tuple(needle.encode() for needle in NEEDLES)
 
 
@@ -77,10 +82,26 @@ def read_log(path: Path | None) -> Iterator[LoggedRecord]:
 
 def _records(file: io.BufferedReader, name: str) -> Iterator[LoggedRecord]:
     servers = Servers(name)
-    for line_number, line in _our_lines(_decompressed(file), name):
-        for record in line_records(line):
-            source, boot = servers.place(record, line)
-            yield LoggedRecord(source, boot, line_number, record)
+    pieces = _Pieces(_decompressed(file), name)
+    for text, end in pieces:
+        windows, gaps = _common_windows(text, end)
+        others, unfinished = _other_lines(text, gaps, may_go_on_at=None if pieces.at_end else end)
+        settled = end if unfinished is None else unfinished
+        line_number, counted = pieces.line_number, 0
+        for start in sorted([*windows, *others]) if others else windows:
+            if start >= settled:
+                break
+            line_number += text.count(b"\n", counted, start)
+            counted = start
+            if (common := windows.get(start)) is not None:
+                before, window = common
+                source, boot = servers.place_window(before)
+                yield LoggedRecord(source, boot, line_number, window)
+                continue
+            for record in line_records(others[start]):
+                source, boot = servers.place(record, others[start])
+                yield LoggedRecord(source, boot, line_number, record)
+        pieces.settle(settled)
 
 
 def _decompressed(file: io.BufferedReader) -> _Readable:
@@ -117,63 +138,120 @@ class _ZstdFrames:
         return text
 
 
-def _our_lines(stream: _Readable, name: str) -> Iterator[tuple[int, str]]:
-    """(line number, text) of the lines that may be ours, wrapped records put together again."""
-    pending, first_line_number, skipping, is_empty = b"", 1, False, True
-    while block := stream.read(BLOCK_BYTES):
-        is_empty = False
-        if b"\0" in block:
+class _Pieces:
+    """A log in pieces of whole lines, without NUL bytes; overlong lines are left out.
+
+    Iterating gives (text, end): the lines are text[:end]. What `settle` is not told of comes again,
+    at the front of the next piece. `line_number` is that of the first line of the piece.
+    """
+
+    def __init__(self, stream: _Readable, name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._text = b""
+        self.line_number = 1
+        self.at_end = False
+
+    def __iter__(self) -> Iterator[tuple[bytes, int]]:
+        skipping, is_empty = False, True
+        while block := self._stream.read(BLOCK_BYTES):
+            is_empty = False
             block = block.replace(b"\0", b"")
-        if skipping:  # the rest of an overlong line
-            line_end = block.find(b"\n")
-            if line_end < 0:
-                continue
-            block, skipping = block[line_end:], False
-        pending += block
-        used = yield from _lines_of(pending, first_line_number, at_end=False)
-        first_line_number += pending.count(b"\n", 0, used)
-        pending = pending[used:]
-        if len(pending) > MAX_LINE_BYTES:
-            pending, skipping = b"", True
-    if is_empty:
-        raise LogFormatError(f"{name} holds nothing", remedy="Give the log of a server that ran.")
-    yield from _lines_of(pending, first_line_number, at_end=True)
+            if skipping:
+                line_end = block.find(b"\n")
+                if line_end < 0:
+                    continue
+                block, skipping = block[line_end:], False
+            self._text += block
+            yield self._text, self._text.rfind(b"\n") + 1
+            if len(self._text) > MAX_LINE_BYTES:
+                self._text, skipping = b"", True
+        if is_empty:
+            raise LogFormatError(
+                f"{self._name} holds nothing", remedy="Give the log of a server that ran."
+            )
+        self.at_end = True
+        yield self._text, len(self._text)
+
+    def settle(self, size: int) -> None:
+        """The first `size` bytes of the piece are done with; they end with a line end."""
+        self.line_number += self._text.count(b"\n", 0, size)
+        self._text = self._text[size:]
 
 
-def _lines_of(
-    text: bytes, line_number: int, *, at_end: bool
-) -> Generator[tuple[int, str], None, int]:
-    """The lines of a piece of log that may be ours. Returns how many bytes are done with."""
-    complete = len(text) if at_end else text.rfind(b"\n") + 1
-    counted_to = 0
-    for start, end in _candidate_lines(text, complete):
-        line_number += text.count(b"\n", counted_to, start)
-        counted_to = start
-        line = text[start:end].decode(errors="replace")
-        if may_continue(line):
-            for _ in range(MAX_WRAPS - 1):
-                if end + 1 >= complete and not at_end:
-                    return start  # the rest comes with the next block
-                next_end = text.find(b"\n", end + 1, complete)
-                next_end = complete if next_end < 0 else next_end
-                following = text[end + 1 : min(next_end, end + 1 + MAX_WRAPPED_BYTES)]
-                if not continues(following.decode(errors="replace")):
-                    break
-                line = f"{line} {following.decode(errors='replace').strip()}"
-                end = next_end
-        yield line_number, line
-    return complete
+_Windows = dict[int, tuple[bytes, DecodeWindow]]
+"""By offset of the line: what stands before SGLang's stamp, and the window."""
+
+_Gap = tuple[int, int]
+"""[begin, end) of whole lines."""
 
 
-def _candidate_lines(text: bytes, complete: int) -> list[tuple[int, int]]:
-    """[start, end) of every complete line that holds a needle, in order, each once."""
+def _common_windows(text: bytes, end: int) -> tuple[_Windows, list[_Gap]]:
+    """The windows that can be read in passing, and the gaps between their lines."""
+    windows: _Windows = {}
+    gaps: list[_Gap] = []
+    settled = 0
+    for match in COMMON_DECODE_LINE.finditer(text, 0, end):
+        start = text.rfind(b"\n", settled, match.start()) + 1 or settled
+        before = text[start : match.start()]
+        if before and any(noise in before for noise in _NOT_COMMON):
+            continue
+        if (window := window_of(match)) is not None:
+            windows[start] = (before, window)
+            if start > settled:
+                gaps.append((settled, start))
+            settled = match.end()
+    if settled < end:
+        gaps.append((settled, end))
+    return windows, gaps
+
+
+def _other_lines(
+    text: bytes, gaps: list[_Gap], *, may_go_on_at: int | None
+) -> tuple[dict[int, str], int | None]:
+    """By offset, the lines in the gaps that hold a needle; and the offset of an unfinished record.
+
+    A record that ends at `may_go_on_at` and lacks its last fields may go on in the next piece.
+    """
+    lines: dict[int, str] = {}
+    rest = b"".join([text[begin:end] for begin, end in gaps])
+    begins = [0, *accumulate(end - begin for begin, end in gaps)]
+    for start, end in _lines_with_needles(rest):
+        gap = bisect_right(begins, start) - 1
+        offset = gaps[gap][0] + start - begins[gap]
+        line, is_finished = _unwrapped(rest, start, end)
+        if not is_finished and gaps[-1][1] == may_go_on_at:
+            return lines, offset
+        lines[offset] = line
+    return lines, None
+
+
+def _unwrapped(text: bytes, start: int, end: int) -> tuple[str, bool]:
+    """The line [start, end) with the lines that go on with it; False if the text ends before."""
+    line = text[start:end].decode(errors="replace")
+    if not may_continue(line):
+        return line, True
+    for _ in range(MAX_WRAPS - 1):
+        if end + 1 >= len(text):
+            return line, False
+        next_end = text.find(b"\n", end + 1)
+        next_end = len(text) if next_end < 0 else next_end
+        following = text[end + 1 : min(next_end, end + 1 + MAX_WRAPPED_BYTES)]
+        if not continues(following.decode(errors="replace")):
+            break
+        line = f"{line} {following.decode(errors='replace').strip()}"
+        end = next_end
+    return line, True
+
+
+def _lines_with_needles(text: bytes) -> list[tuple[int, int]]:
+    """[start, end) of every line that holds a needle, in order, each once."""
     lines: dict[int, int] = {}
     for needle in _NEEDLES:
-        found = text.find(needle, 0, complete)
+        found = text.find(needle)
         while found >= 0:
             start = text.rfind(b"\n", 0, found) + 1
-            end = text.find(b"\n", found, complete)
-            end = complete if end < 0 else end
-            lines[start] = end
-            found = text.find(needle, end, complete)
+            end = text.find(b"\n", found)
+            lines[start] = end = len(text) if end < 0 else end
+            found = text.find(needle, end)
     return sorted(lines.items())

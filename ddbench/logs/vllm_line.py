@@ -16,7 +16,7 @@ from ddbench.logs.fields import has_no_value, integer, number, read_fields, unre
 from ddbench.logs.line_text import visible_text
 from ddbench.logs.prefix import read_prefix
 
-VLLM_NEEDLES = ("SpecDecoding metrics:", "Speculative metrics:", "Avg generation throughput")
+VLLM_NEEDLES = (" metrics: ", "Avg generation throughput")
 
 _PER_POSITION = re.compile(r"Per-position acceptance rate: ((?:[0-9.]+(?:, )?)*)")
 _ENGINE = re.compile(r"Engine ([0-9]{1,6}):")
