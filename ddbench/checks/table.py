@@ -40,8 +40,34 @@ from ddbench.checks.acceptance.tokens_per_step_sources_disagree import (
 from ddbench.checks.acceptance.tree_nodes_out_of_range import tree_nodes_out_of_range
 from ddbench.checks.acceptance.verify_calls_disagree import verify_calls_disagree
 from ddbench.checks.acceptance.verify_count_out_of_bounds import verify_count_out_of_bounds
+from ddbench.checks.environment.draft_cache_too_coarse import draft_cache_too_coarse
+from ddbench.checks.environment.drafter_block_size_mismatch import drafter_block_size_mismatch
+from ddbench.checks.environment.instrumented_run_timed import instrumented_run_timed
+from ddbench.checks.environment.provenance_missing import provenance_missing
+from ddbench.checks.environment.running_limit_below_concurrency import (
+    running_limit_below_concurrency,
+)
+from ddbench.checks.environment.sampling_fell_back_to_greedy import sampling_fell_back_to_greedy
+from ddbench.checks.environment.simulated_acceptance import simulated_acceptance
+from ddbench.checks.environment.tree_without_its_mask import tree_without_its_mask
+from ddbench.checks.environment.verify_width_mismatch import verify_width_mismatch
 from ddbench.checks.evidence import Comparison, Evidence
 from ddbench.checks.rule import Rule
+from ddbench.checks.text.ceiling_with_degenerate_text import ceiling_with_degenerate_text
+from ddbench.checks.text.one_token_over_and_over import one_token_over_and_over
+from ddbench.checks.text.repetition_loop import repetition_loop
+from ddbench.checks.text.undecodable_text import undecodable_text
+from ddbench.checks.timing.client_and_server_throughput_differ import (
+    client_and_server_throughput_differ,
+)
+from ddbench.checks.timing.client_bound import client_bound
+from ddbench.checks.timing.concurrency_never_reached import concurrency_never_reached
+from ddbench.checks.timing.first_window_after_idle import first_window_after_idle
+from ddbench.checks.timing.graph_off_in_some_windows import graph_off_in_some_windows
+from ddbench.checks.timing.percentile_of_too_few import percentile_of_too_few
+from ddbench.checks.timing.requests_failed import requests_failed
+from ddbench.checks.timing.requests_queued import requests_queued
+from ddbench.checks.timing.throughput_identity_broken import throughput_identity_broken
 from ddbench.checks.trace.trace_accepted_path_broken import trace_accepted_path_broken
 from ddbench.checks.trace.trace_accepted_token_not_target import trace_accepted_token_not_target
 from ddbench.checks.trace.trace_against_answers import trace_against_answers
@@ -101,6 +127,31 @@ RULES: tuple[Rule[Evidence], ...] = (
     trace_chain_shape_broken,  # DDB151
     trace_calibration_off,  # DDB152
     trace_against_answers,  # DDB153
+    # DDB2xx: timing
+    throughput_identity_broken,  # DDB201
+    client_and_server_throughput_differ,  # DDB202
+    graph_off_in_some_windows,  # DDB203
+    concurrency_never_reached,  # DDB204
+    requests_queued,  # DDB205
+    client_bound,  # DDB206
+    percentile_of_too_few,  # DDB207
+    first_window_after_idle,  # DDB208
+    requests_failed,  # DDB209
+    # DDB3xx: environment
+    verify_width_mismatch,  # DDB301
+    simulated_acceptance,  # DDB302
+    drafter_block_size_mismatch,  # DDB303
+    tree_without_its_mask,  # DDB304
+    running_limit_below_concurrency,  # DDB305
+    sampling_fell_back_to_greedy,  # DDB306
+    instrumented_run_timed,  # DDB307
+    provenance_missing,  # DDB308
+    draft_cache_too_coarse,  # DDB309
+    # DDB5xx: output text
+    repetition_loop,  # DDB501
+    ceiling_with_degenerate_text,  # DDB502
+    one_token_over_and_over,  # DDB503
+    undecodable_text,  # DDB504
 )
 
 COMPARISON_RULES: tuple[Rule[Comparison], ...] = ()
