@@ -21,6 +21,7 @@ parser.add_argument("--die-after", type=float)
 parser.add_argument("--fork", action="store_true", help="a worker in our process group")
 parser.add_argument("--fork-session", action="store_true", help="a worker in its own session")
 parser.add_argument("--fork-orphan", action="store_true", help="such a worker, its parent gone")
+parser.add_argument("--fork-nameless", action="store_true", help="an orphan without variables")
 parser.add_argument("--pid-file", help="where workers write their pids, one a line")
 args = parser.parse_args()
 
@@ -32,9 +33,15 @@ with open(sys.argv[1], "a") as pids:
 time.sleep(600)
 """
 ORPHAN_MAKER = """
-import subprocess, sys
-subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], start_new_session=True)
+import json, subprocess, sys
+worker, pid_file, how = sys.argv[1:]
+subprocess.Popen([sys.executable, "-c", worker, pid_file], **json.loads(how))
 """
+
+
+def leave_an_orphan(**how: object) -> None:
+    maker = [sys.executable, "-c", ORPHAN_MAKER, WORKER, args.pid_file, json.dumps(how)]
+    subprocess.run(maker, check=True)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -60,7 +67,9 @@ if args.fork:
 if args.fork_session:
     subprocess.Popen(worker, start_new_session=True)
 if args.fork_orphan:
-    subprocess.run([sys.executable, "-c", ORPHAN_MAKER, WORKER, args.pid_file], check=True)
+    leave_an_orphan(start_new_session=True)
+if args.fork_nameless:
+    leave_an_orphan(env={})
 if args.exit_with is not None:
     print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", flush=True)
     sys.exit(args.exit_with)

@@ -86,6 +86,16 @@ def test_finds_a_worker_that_left_the_process_group(run, rude_server, tmp_path, 
     assert not lives(worker)
 
 
+def test_finds_a_worker_that_lost_its_parent_and_its_variables(run, rude_server, tmp_path):
+    """SGLang's processes overwrite their variables with a title."""
+    pids = tmp_path / "pids"
+    with run(rude_server("--fork-nameless", "--pid-file", str(pids)), grace_s=0.5) as server:
+        (worker,) = wait_for_pids(pids, 1)
+        assert os.getpgid(worker) == server.pid
+
+    assert not lives(worker)
+
+
 def test_a_worker_of_a_server_that_died_at_start_is_stopped_too(run, rude_server, tmp_path):
     pids = tmp_path / "pids"
     command = rude_server("--fork-session", "--pid-file", str(pids), "--die-after", "2")
