@@ -1,5 +1,6 @@
 """Logs and responses of failed servers, and the class that each must get."""
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from ddbench.server.crash import classify
 from ddbench.server.crash_table import LEVELS, crash_classes
 
 CRASHES = Path(__file__).parent.parent / "fixtures" / "crashes"
-LOGS = sorted(CRASHES.glob("*/*.log"))
+TYPED = sorted((CRASHES / "typed").glob("*.log"))
 HEALTHY_LINES = (
     "[2026-11-30 03:07:42] The server is fired up and ready to roll!\n"
     '[2026-11-30 03:07:44] INFO:     127.0.0.1:45370 - "POST /generate HTTP/1.1" 200 OK\n'
@@ -21,7 +22,7 @@ def read(name):
     return (CRASHES / "typed" / f"{name}.log").read_text()
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TYPED, ids=lambda path: path.stem)
 def test_names_the_first_cause_of(path):
     expected = path.read_text().splitlines()[0].removeprefix("# ")
 
@@ -29,6 +30,33 @@ def test_names_the_first_cause_of(path):
 
     assert failure.crash_class == expected
     assert failure.advice.endswith(".")
+
+
+CAPTURED = {
+    "algorithm-invalid": "algorithm_invalid",
+    "drafter-is-a-target": "drafter_wrong_kind",
+    "drafter-path-missing": "model_path_missing",
+    "drafter-wrong-layers": "dflash_layer_range",
+    "flag-unknown": "flag_unknown",
+    "kv-pool-too-small": "kv_pool_too_small",
+    "model-path-missing": "model_path_missing",
+    "port-taken": "port_in_use_http",
+}
+
+
+@pytest.mark.parametrize("case", CAPTURED)
+def test_names_what_happened_to_a_real_sglang(case):
+    log = CRASHES / f"sglang-0.5.23-{case}.log"
+    answers = log.with_suffix(".response.json")
+    responses = [
+        f"{answer['status']}: {answer['body']}"
+        for answer in (json.loads(answers.read_text()) if answers.exists() else ())
+        if answer["status"] != 200
+    ]
+
+    failure = classify(log, responses=responses)
+
+    assert failure.crash_class == CAPTURED[case]
 
 
 def test_the_evidence_is_the_line_that_says_so():

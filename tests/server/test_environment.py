@@ -221,3 +221,44 @@ def test_an_interpreter_without_sglang_is_a_reason(examine, info):
     config = replace(CONFIG, engine="sglang", python="/no/such/python")
 
     assert "No such file" in examine(info, config).unknown["packages"]
+
+
+NVML = """
+NVML_CLOCK_SM = 1
+class NVMLError(Exception): pass
+class Memory: total = 85_899_345_920
+def nvmlInit(): pass
+def nvmlShutdown(): pass
+def nvmlDeviceGetCount(): return 2
+def nvmlSystemGetDriverVersion(): return b"550.54"
+def nvmlDeviceGetHandleByIndex(index): return index
+def nvmlDeviceGetName(handle): return "NVIDIA H100"
+def nvmlDeviceGetUUID(handle): return f"GPU-{handle}"
+def nvmlDeviceGetMemoryInfo(handle): return Memory
+def nvmlDeviceGetClockInfo(handle, clock): return 1410
+def nvmlDeviceGetMaxClockInfo(handle, clock): return 1980
+def nvmlDeviceGetEnforcedPowerLimit(handle): return 700_000
+def nvmlDeviceGetPowerManagementDefaultLimit(handle): raise NVMLError("not supported")
+"""
+
+
+@pytest.fixture
+def nvml(tmp_path, monkeypatch):
+    """Stands in for NVIDIA's library, which works only beside its driver."""
+    (tmp_path / "pynvml.py").write_text(NVML)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+    yield
+    sys.modules.pop("pynvml", None)
+
+
+@pytest.mark.usefixtures("nvml")
+def test_each_gpu_is_described_as_far_as_its_driver_says():
+    facts = probe_environment(None, CONFIG).facts
+
+    assert (facts["gpu.count"], facts["gpu.driver"]) == ("2", "550.54")
+    assert facts["gpu.1.name"] == "NVIDIA H100"
+    assert facts["gpu.1.uuid"] == "GPU-1"
+    assert facts["gpu.0.sm_clock_mhz"] == "1410"
+    assert facts["gpu.0.power_limit_w"] == "700.0"
+    assert "gpu.0.power_limit_default_w" not in facts
