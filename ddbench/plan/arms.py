@@ -19,6 +19,7 @@ from ddbench.records import Arm, FlagValue, ServerConfig, Speculation
 
 KINDS: Mapping[str, str | None] = {"autoregressive": None, "linear": "DFLASH", "tree": "DDTREE"}
 OVERRIDES = ("draft_model", "patches", "flags", "env", "dialect")
+STARTING = ("patches", "flags", "env", "dialect")
 MAX_RUNNING = "max-running-requests"
 
 
@@ -59,6 +60,11 @@ def _read_item(
     algorithm = _algorithm(key, section)
     known = (*(() if key in KINDS else ("algorithm",)), *SETTINGS, *OVERRIDES)
     entries = section.mapping(known=known)
+    if server.engine == "attach" and (useless := [k for k in STARTING if k in entries]):
+        raise entries[useless[0]].error(
+            "an attached server is run by someone else, so this would do nothing",
+            remedy="Remove it, or choose another engine.",
+        )
     dialect = read_dialect(entries["dialect"]) if "dialect" in entries else server.dialect
     draft_model = _draft_model(section, entries, server, algorithm)
     flags = dict(read_flags(entries["flags"])) if "flags" in entries else {}
@@ -115,6 +121,7 @@ def _key_and_section(item: Marked) -> tuple[str, Marked]:
             remedy="Start each arm with `- ` and indent its settings under its name.",
         )
     ((key, section),) = entries.items()
+    section.require_file_name(key)  # each server's log is named after its arm
     return key, section
 
 

@@ -3,6 +3,7 @@
 Read from PyYAML's node graph, because the usual loaders drop positions and let a key stand twice.
 """
 
+import re
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,6 +15,8 @@ import yaml
 from ddbench.errors import PlanError
 
 Scalar = str | int | float | bool | None
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,14 @@ class Marked:
                 remedy="Write text; put quotes around it when it looks like something else.",
             )
         return self.content
+
+    def require_file_name(self, name: str) -> None:
+        """Raises PlanError unless `name` can stand in the names of files and folders."""
+        if not _FILE_NAME.fullmatch(name):
+            raise self.error(
+                f"{name!r} cannot name a file or folder",
+                remedy="Use letters, digits, dots, dashes and underscores.",
+            )
 
     def one_of(self, choices: Collection[str]) -> str:
         if self.content not in choices:

@@ -1,7 +1,6 @@
 """A sweep file, read and checked: every mistake is a PlanError naming file, line and key."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from ddbench.records import SweepPlan
 KEYS = ("name", "server", "arms", "load", "repeats", "visits")
 DEFAULT_REPEATS = 2
 DEFAULT_VISITS = 1
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def read_sweep(path: Path) -> SweepPlan:
@@ -53,9 +50,5 @@ def parse_sweep(text: str, *, file: str, environment: Mapping[str, str] = os.env
 
 def _name(node: Marked) -> str:
     name = node.text()
-    if not _NAME.fullmatch(name):
-        raise node.error(
-            f"{name!r} cannot name a folder",
-            remedy="Use letters, digits, dots, dashes and underscores.",
-        )
+    node.require_file_name(name)
     return name

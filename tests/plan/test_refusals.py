@@ -123,7 +123,7 @@ CASES = {
     "no arms": ("name: x\n", "demo.yaml line 1: `arms` is missing", "Add `arms:`"),
     "a name that is no folder": (
         "name: ../x\narms: [autoregressive]\n",
-        "`name`: '../x' cannot name a folder",
+        "`name`: '../x' cannot name a file or folder",
         "letters",
     ),
     "an unknown engine": (
@@ -161,6 +161,17 @@ CASES = {
         "arms: [autoregressive]\n",
         "`server.flags`: an attached server is run by someone else",
         "Remove it",
+    ),
+    "attach with flags of an arm": (
+        "name: x\nserver: {engine: attach, base_url: 'http://h:1'}\n"
+        "arms: [linear: {block_size: 8, flags: {a: 1}}]\n",
+        "`arms[0].linear.flags`: an attached server is run by someone else",
+        "Remove it",
+    ),
+    "a name of an arm that is no file": (
+        "name: x\narms:\n  - ../a: {algorithm: null}\n",
+        "line 3, `arms[0].../a`: '../a' cannot name a file or folder",
+        "letters",
     ),
     "attach with two arms": (
         "name: x\nserver: {engine: attach, base_url: 'http://h:1'}\n"
