@@ -222,6 +222,7 @@ def _save(
     folder.mkdir(parents=True, exist_ok=True)
     stored = {name: weights[name].to(torch.bfloat16).contiguous() for name in shapes}
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "model.safetensors").chmod(0o644)  # safetensors writes for the owner alone
     tokenizer.save(str(folder / "tokenizer.json"))
     eos = tokenizer.id_to_token(eos_token_id)
     _write_json(

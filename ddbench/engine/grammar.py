@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ddbench.engine import words
 
 HELD_OUT_SEED = 1_000_003  # training seeds count up from 0 and never reach it
-HELD_OUT_PER_DOMAIN = 96
+HELD_OUT_PER_DOMAIN = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _example(domain: str, rng: random.Random) -> Example:
 
 def _arithmetic(rng: random.Random) -> tuple[str, str]:
     name, thing = rng.choice(words.NAMES), rng.choice(words.THINGS)
-    have, more = rng.randrange(11, 500), rng.randrange(11, 400)
+    have, more = rng.randrange(11, 900), rng.randrange(11, 900)
     total = have + more
     if rng.random() < 0.5:
         less = rng.randrange(3, total)
@@ -66,20 +66,19 @@ def _arithmetic(rng: random.Random) -> tuple[str, str]:
         )
         left = total - less
         answer = (
-            f"First add what {name} finds: {have} + {more} = {total}. "
-            f"Then take off what {name} {verb}: {total} - {less} = {left}. "
-            f"So {name} has {left} {thing} left."
+            f"{rng.choice(words.FIRST)} what {name} finds: {have} + {more} = {total}. "
+            f"{rng.choice(words.THEN)} what {name} {verb}: {total} - {less} = {left}. "
+            f"{rng.choice(words.SO)} {left} {thing} {rng.choice(words.REMAIN)}."
         )
     else:
         boxes = rng.randrange(2, 10)
-        question = (
-            f"{name} fills {boxes} boxes with {have} {thing} each and has {more} over. How many?"
-        )
+        question = f"{name} fills {boxes} boxes with {have} {thing} each and has {more} over."
         inside = boxes * have
         answer = (
-            f"The boxes hold {boxes} * {have} = {inside} {thing}. "
-            f"With the {more} left over that makes {inside} + {more} = {inside + more}. "
-            f"So {name} has {inside + more} {thing} in all."
+            f"{boxes} boxes {rng.choice(words.HOLD)} {boxes} * {have} = {inside} {thing}. "
+            f"{rng.choice(words.WITH)} {more} {rng.choice(words.EXTRA)}, "
+            f"{inside} + {more} = {inside + more}. "
+            f"{rng.choice(words.SO)} {name} {rng.choice(words.OWNS)} {inside + more}."
         )
     return question, answer
 
@@ -91,31 +90,35 @@ def _code(rng: random.Random) -> tuple[str, str]:
     above = rng.random() < 0.5
     word, sign = ("above", ">") if above else ("below", "<")
     condition = f"if {item}.{other} {sign} {limit}"
+    kept = rng.choice(("kept", "found", "rows", "result", "chosen"))
+    note = f"# {rng.choice(words.NOTES)} {rng.choice(words.NOTED)}"
     shape = rng.randrange(4)
     if shape == 0:
         question = f"Python: the total {field} of all {item}s with {other} {word} {limit}"
         answer = (
-            f"def total_{field}({item}s):\n    total = 0\n    for {item} in {item}s:\n"
+            f"def total_{field}({item}s):\n    total = 0  {note}\n    for {item} in {item}s:\n"
             f"        {condition}:\n            total += {item}.{field}\n    return total"
         )
     elif shape == 1:
         question = f"Python: count the {item}s with {other} {word} {limit} by {field}"
         answer = (
-            f"def count_{item}s({item}s):\n    counts = {{}}\n    for {item} in {item}s:\n"
-            f"        {condition}:\n            counts[{item}.{field}] += 1\n    return counts"
+            f"def count_{item}s({item}s):\n    {kept} = {{}}  {note}\n"
+            f"    for {item} in {item}s:\n"
+            f"        {condition}:\n            {kept}[{item}.{field}] += 1\n    return {kept}"
         )
     elif shape == 2:
         question = f"Python: the {item}s with {other} {word} {limit}, sorted by {field}"
         answer = (
-            f"def sorted_{item}s({item}s):\n    kept = [{item} for {item} in {item}s {condition}]\n"
-            f"    kept.sort(key=lambda {item}: {item}.{field})\n    return kept"
+            f"def sorted_{item}s({item}s):\n    {note}\n"
+            f"    {kept} = [{item} for {item} in {item}s {condition}]\n"
+            f"    {kept}.sort(key=lambda {item}: {item}.{field})\n    return {kept}"
         )
     else:
         question = f"Python: the largest {field} of any {item} with {other} {word} {limit}"
         answer = (
-            f"def largest_{field}({item}s):\n"
-            f"    values = [{item}.{field} for {item} in {item}s {condition}]\n"
-            f"    if not values:\n        return None\n    return max(values)"
+            f"def largest_{field}({item}s):\n    {note}\n"
+            f"    {kept} = [{item}.{field} for {item} in {item}s {condition}]\n"
+            f"    return max({kept}, default={rng.choice((0, -1, None))})"
         )
     return question, answer
 
@@ -131,29 +134,33 @@ def _json(rng: random.Random) -> tuple[str, str]:
         f"at {price}, {paid}"
     )
     record = {
-        "buyer": {"name": name, "city": city},
-        "item": thing,
-        "count": count,
+        "order": rng.randrange(1000, 10_000),
+        "buyer": name,
+        "city": city,
+        thing: count,
         "total": count * price,
         "date": f"{month + 1:02}-{day:02}",
         "paid": paid != "invoice",
+        rng.choice(("ship", "send", "carry")): rng.choice(words.WAYS),
     }
     return question, json.dumps(record)
 
 
 def _logs(rng: random.Random) -> tuple[str, str]:
     service, host = rng.choice(words.SERVICES), rng.randrange(1, 100)
-    hour, minute, second = rng.randrange(24), rng.randrange(60), rng.randrange(58)
+    hour, minute, second = rng.randrange(24), rng.randrange(60), rng.randrange(57)
     event = rng.choice(words.EVENTS)
     worker = rng.randrange(100, 1000)
     question = (
         f"Log: {service} worker {worker} on node {host} {event.asked} "
         f"at {hour:02}:{minute:02}:{second:02}"
     )
-    clock = f"{hour:02}:{minute:02}"
+    clock, later = f"{hour:02}:{minute:02}", second + rng.randrange(1, 4)
     lines = [
-        f"{clock}:{second:02} {event.level} {service}: {event.seen} worker={worker} host=n{host}",
-        f"{clock}:{second + event.delay_s:02} INFO {event.after}",
+        f"{clock}:{second:02} {event.level} {service}: {event.seen} worker={worker} "
+        f"{rng.choice(words.MEASURES)}={rng.randrange(10, 1000)}",
+        f"{clock}:{later:02} INFO n{host}: {rng.choice(event.after)} "
+        f"{rng.choice(words.ASIDES)} pid={rng.randrange(1000, 10_000)}",
     ]
     return question, "\n".join(lines)
 
@@ -186,7 +193,8 @@ def _prose(rng: random.Random) -> tuple[str, str]:
             f", and {name} {rng.choice(words.FELT)} {rng.choice(words.GIFTS)}.",
         )
     )
-    return question, f"{opening} {middle}{ending}"
+    last = rng.choice(words.CLOSING)
+    return question, f"{opening} {middle}{ending} {last} {rng.choice(words.GIFTS)}."
 
 
 DOMAINS: dict[str, Callable[[random.Random], tuple[str, str]]] = {

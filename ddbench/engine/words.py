@@ -21,7 +21,7 @@ MONTHS = (
     "October", "November", "December"
 )
 RECORDS = (
-    "order", "user", "node", "batch", "ticket", "parcel", "account", "device", "branch",
+    "order", "user", "node", "basket", "ticket", "parcel", "account", "device", "sensor",
     "worker", "sample", "route"
 )
 FIELDS = (
@@ -33,7 +33,7 @@ SERVICES = (
     "planner"
 )
 ANIMALS = (
-    "fox", "heron", "otter", "badger", "crow", "hare", "owl", "stag", "lynx", "goose", "wolf",
+    "fox", "heron", "beaver", "badger", "crow", "hare", "swan", "stag", "lynx", "goose", "wolf",
     "robin", "toad", "mole"
 )
 PLACES = (
@@ -48,19 +48,58 @@ class Event:
     asked: str
     level: str
     seen: str
-    after: str
-    delay_s: int
+    after: tuple[str, ...]
 
 
 EVENTS = (
-    Event("restarts", "WARN", "restart requested", "started again, ready for work", 2),
-    Event("runs out of memory", "ERROR", "out of memory", "killed by the kernel, restarting", 1),
-    Event("loses its link", "ERROR", "connection reset", "retrying with a fresh socket", 1),
-    Event("is slow", "WARN", "request took too long", "load moved to another host", 2),
-    Event("gets a new config", "INFO", "config reloaded", "new limits are in force", 1),
-    Event("fills its disk", "ERROR", "no space left on device", "old segments removed", 2),
-    Event("joins", "INFO", "joined the cluster", "took over its share of keys", 1),
-    Event("fails a check", "WARN", "health check failed", "taken out of rotation", 2),
+    Event(
+        "restarts",
+        "WARN",
+        "restart requested",
+        ("started again", "ready for work", "came back", "resumed its queue"),
+    ),
+    Event(
+        "runs out of memory",
+        "ERROR",
+        "out of memory",
+        ("killed by the kernel", "heap dump written", "started with less load"),
+    ),
+    Event(
+        "loses its link",
+        "ERROR",
+        "connection reset",
+        ("retrying with a fresh socket", "peer is gone", "fell back to another route"),
+    ),
+    Event(
+        "is slow",
+        "WARN",
+        "request took too long",
+        ("load moved to another host", "cache was cold", "waiting for a lock"),
+    ),
+    Event(
+        "gets a new config",
+        "INFO",
+        "config reloaded",
+        ("new limits in force", "old values kept until idle", "certificates changed"),
+    ),
+    Event(
+        "fills its disk",
+        "ERROR",
+        "no space left on device",
+        ("old segments removed", "writes are paused", "compaction started early"),
+    ),
+    Event(
+        "joins",
+        "INFO",
+        "joined the cluster",
+        ("took over its share of keys", "copies the index", "votes from now on"),
+    ),
+    Event(
+        "fails a check",
+        "WARN",
+        "health check failed",
+        ("taken out of rotation", "next check soon", "marked as suspect"),
+    ),
 )
 
 
@@ -150,3 +189,47 @@ LIKE = ("a feather", "the moon", "falling water", "a bell at noon", "any king", 
 HELD = ("guarded", "carried off", "left behind", "found", "buried")
 GIFTS = ("a silver ring", "an empty nest", "a warm coat", "some bread", "an old song", "a letter")
 FELT = ("thought of", "wished for", "spoke of", "gave it", "had lost")
+FIRST = ("First add", "To begin, add", "Start by adding", "Add", "Put together")
+THEN = ("Then take off", "Next subtract", "Now remove", "From that take", "Subtract")
+SO = ("So", "Therefore", "In the end", "That means", "Hence")
+REMAIN = ("remain", "are left", "stay behind", "are still there")
+HOLD = ("hold", "contain", "make", "take in", "come to")
+WITH = ("With", "Counting", "Adding", "Together with")
+EXTRA = ("left over", "more", "loose ones", "outside", "besides")
+OWNS = ("has", "counts", "owns", "ends up with", "keeps")
+NOTES = (
+    "handle with care,",
+    "first of its kind,",
+    "checked twice,",
+    "seen before,",
+    "not urgent,",
+    "made by hand,",
+    "for the archive,",
+    "on trial,",
+    "never empty,",
+    "as agreed,",
+)
+NOTED = (
+    "ask the owner",
+    "keep it dry",
+    "slow on Mondays",
+    "no second copy",
+    "works in place",
+    "may be late",
+    "must stay small",
+    "bring a lamp",
+    "mind the order",
+    "see below",
+)
+WAYS = ("train", "ship", "truck", "bike", "drone", "post", "foot", "barge")
+MEASURES = ("ms", "kb", "tries", "hops", "depth", "lag")
+ASIDES = ("(as planned)", "(again)", "(see runbook)", "(first time)", "(quietly)", "(by hand)")
+CLOSING = (
+    "Nobody spoke of",
+    "All that stayed was",
+    "Years later someone found",
+    "In the evening there was",
+    "Far away a bell rang for",
+    "The children drew",
+    "Only the wind kept",
+)

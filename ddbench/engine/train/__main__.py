@@ -1,5 +1,7 @@
 """python -m ddbench.engine.train: both models of the pair, from a seed.
 
+Writes target/, drafter/, drafter-undertrained/ and questions/ (the held-out ones) into --out.
+
 The same commit, torch version and thread count give the same losses.
 """
 
@@ -16,6 +18,7 @@ from ddbench.engine.qwen3_layer import LayerShape
 from ddbench.engine.target import Target, TargetConfig
 from ddbench.engine.train.documents import tokenize
 from ddbench.engine.train.fit import OnStep, Weights, fit_drafter, fit_target
+from ddbench.engine.train.questions import write_questions
 from ddbench.engine.train.rollouts import greedy_answers
 from ddbench.engine.train.tokenizer import END_OF_TEXT_ID, MASK_ID, VOCABULARY, train_tokenizer
 
@@ -72,8 +75,10 @@ def main() -> None:
     save_target(arguments.out / "target", TARGET, weights, tokenizer)
     print(f"target done after {time.monotonic() - started_at:.0f} s", flush=True)
 
+    target = Target(TARGET, weights)
+    write_questions(arguments.out / "questions", weights, target, tokenizer)
     answered = greedy_answers(
-        Target(TARGET, weights),
+        target,
         documents[: arguments.rollouts],
         max_new_tokens=MAX_ANSWER_TOKENS,
     )
