@@ -81,7 +81,7 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known of one run: a trial of a sweep, or a log file.
+    """All that is known of one run: a trial of a sweep, or a log file. `source` names the file.
 
     settings: the server's resolved arguments under SGLang's own names with underscores, as text
     ("page_size": "1"). server_env: variables of the server process. stop_ids: token ids that end an
@@ -89,6 +89,7 @@ class Evidence:
     """
 
     subject: str
+    source: str = ""
     arm: str | None = None
     speculation: Speculation | None = None
     server_version: str | None = None

@@ -30,6 +30,7 @@ from ddbench.checks.acceptance.more_drafts_accepted_than_offered import (
     more_drafts_accepted_than_offered,
 )
 from ddbench.checks.acceptance.nothing_ever_accepted import nothing_ever_accepted
+from ddbench.checks.acceptance.published_anchor_missed import published_anchor_missed
 from ddbench.checks.acceptance.request_without_verification import request_without_verification
 from ddbench.checks.acceptance.speculation_never_ran import speculation_never_ran
 from ddbench.checks.acceptance.stated_ratio_disagrees import stated_ratio_disagrees
@@ -40,6 +41,27 @@ from ddbench.checks.acceptance.tokens_per_step_sources_disagree import (
 from ddbench.checks.acceptance.tree_nodes_out_of_range import tree_nodes_out_of_range
 from ddbench.checks.acceptance.verify_calls_disagree import verify_calls_disagree
 from ddbench.checks.acceptance.verify_count_out_of_bounds import verify_count_out_of_bounds
+from ddbench.checks.comparisons.acceptance_changes_with_concurrency import (
+    acceptance_changes_with_concurrency,
+)
+from ddbench.checks.comparisons.budget_gain_grows import budget_gain_grows
+from ddbench.checks.comparisons.chain_tree_not_linear import chain_tree_not_linear
+from ddbench.checks.comparisons.conditions_differ import conditions_differ
+from ddbench.checks.comparisons.drafting_slower_than_plain import drafting_slower_than_plain
+from ddbench.checks.comparisons.drift_between_visits import drift_between_visits
+from ddbench.checks.comparisons.larger_budget_accepts_less import larger_budget_accepts_less
+from ddbench.checks.comparisons.output_differs_between_arms import output_differs_between_arms
+from ddbench.checks.comparisons.prompt_tokens_differ import prompt_tokens_differ
+from ddbench.checks.comparisons.repeat_differs import repeat_differs
+from ddbench.checks.comparisons.result_used_twice import result_used_twice
+from ddbench.checks.comparisons.sampling_looks_greedy import sampling_looks_greedy
+from ddbench.checks.comparisons.servers_differ import servers_differ
+from ddbench.checks.comparisons.speed_does_not_decompose import speed_does_not_decompose
+from ddbench.checks.comparisons.step_time_falls_with_width import step_time_falls_with_width
+from ddbench.checks.comparisons.throughput_scaling_implausible import throughput_scaling_implausible
+from ddbench.checks.comparisons.too_few_repeats import too_few_repeats
+from ddbench.checks.comparisons.tree_accepts_less_than_linear import tree_accepts_less_than_linear
+from ddbench.checks.comparisons.tree_first_draft_accepted_less import tree_first_draft_accepted_less
 from ddbench.checks.environment.draft_cache_too_coarse import draft_cache_too_coarse
 from ddbench.checks.environment.drafter_block_size_mismatch import drafter_block_size_mismatch
 from ddbench.checks.environment.instrumented_run_timed import instrumented_run_timed
@@ -113,6 +135,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     answer_longer_than_asked,  # DDB126
     tokens_after_the_end,  # DDB127
     cache_slots_leak,  # DDB128
+    published_anchor_missed,  # DDB129
     trace_depth_out_of_range,  # DDB140
     trace_accepted_path_broken,  # DDB141
     trace_accepted_token_not_target,  # DDB142
@@ -154,4 +177,25 @@ RULES: tuple[Rule[Evidence], ...] = (
     undecodable_text,  # DDB504
 )
 
-COMPARISON_RULES: tuple[Rule[Comparison], ...] = ()
+COMPARISON_RULES: tuple[Rule[Comparison], ...] = (
+    # DDB4xx: between runs
+    conditions_differ,  # DDB401
+    servers_differ,  # DDB402
+    prompt_tokens_differ,  # DDB403
+    chain_tree_not_linear,  # DDB404
+    output_differs_between_arms,  # DDB405
+    repeat_differs,  # DDB406
+    larger_budget_accepts_less,  # DDB407
+    budget_gain_grows,  # DDB408
+    tree_accepts_less_than_linear,  # DDB409
+    tree_first_draft_accepted_less,  # DDB410
+    acceptance_changes_with_concurrency,  # DDB411
+    speed_does_not_decompose,  # DDB412
+    step_time_falls_with_width,  # DDB413
+    throughput_scaling_implausible,  # DDB414
+    drift_between_visits,  # DDB415
+    too_few_repeats,  # DDB416
+    result_used_twice,  # DDB417
+    sampling_looks_greedy,  # DDB418
+    drafting_slower_than_plain,  # DDB419
+)

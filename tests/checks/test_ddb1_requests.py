@@ -117,3 +117,18 @@ def test_cache_slots_that_are_never_freed_fire(healthy, fired, silent, skipped):
     silent("DDB128", tokens(4 * (16 + 31 + 16)))
     fired("DDB128", tokens(4 * (16 + 31 + 16) + 1), "10 of 10")
     skipped("DDB128", healthy, "radix")
+
+
+def test_a_published_figure_is_an_anchor(healthy, fired, silent, skipped):
+    def run(steps, **settings):
+        load = replace(healthy.load, prompts="data/gsm8k_test.jsonl")
+        requests = tuple(replace(r, verify_ct=steps) for r in healthy.completed)
+        block_16 = replace(healthy.speculation, block_size=16)
+        settings = {"model_path": "/models/Qwen3-8B", **settings}
+        return replace(
+            healthy, load=load, requests=requests, speculation=block_16, settings=settings
+        )
+
+    silent("DDB129", run(5))  # 6.0 against 6.57
+    fired("DDB129", run(6), "5.00 tokens", "6.57 published")
+    skipped("DDB129", run(6, model_path="/models/other"), "published figure")

@@ -1,29 +1,17 @@
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 
 from ddbench.checks.evidence import Evidence
 from ddbench.checks.finding import Lacks, Outcome, Severity
 from ddbench.checks.limits import STAMP_UNIT_S, is_speculative, log_interval
 from ddbench.checks.needs import THROUGHPUT
 from ddbench.checks.rule import Need, rule
-from ddbench.checks.window_steps import by_rank
-from ddbench.records import DecodeWindow
+from ddbench.checks.steady_stretches import steady_stretches
 
 INTERVAL: Need[Evidence] = Need(
     "--decode-log-interval as the server resolved it", lambda e: log_interval(e) is not None
 )
 SHORTEST_S = 5 * STAMP_UNIT_S
 SHARE = 0.03
-
-
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Windows on end with one number running and no prefill: predicted and stamped seconds."""
-
-    windows: int
-    predicted_s: float
-    stamped_s: float
 
 
 @rule(
@@ -53,11 +41,7 @@ def throughput_identity_broken(evidence: Evidence) -> Iterator[Outcome]:
     if is_speculative(evidence) and not any(w.accept_len_logged for w in evidence.windows):
         yield Lacks("accept len")
         return
-    interval = log_interval(evidence) or 1
-    stretches = [
-        s for rank in by_rank(evidence.windows) for s in _stretches(evidence, rank, interval)
-    ]
-    longest = max(stretches, key=lambda s: s.windows, default=None)
+    longest = max(steady_stretches(evidence), key=lambda s: s.windows, default=None)
     if longest is None or max(longest.predicted_s, longest.stamped_s) < SHORTEST_S:
         yield Lacks(f"{SHORTEST_S:.0f} s of windows with one number running and no prefill")
         return
@@ -67,39 +51,3 @@ def throughput_identity_broken(evidence: Evidence) -> Iterator[Outcome]:
             f"{longest.windows} steady windows took {longest.stamped_s:.0f} s by their stamps and "
             f"{longest.predicted_s:.1f} s by their tokens and throughput"
         )
-
-
-def _stretches(evidence: Evidence, rank: list[DecodeWindow], interval: int) -> Iterator[_Stretch]:
-    windows, predicted_s, stamped_s = 0, 0.0, 0.0
-    for before, now in pairwise(rank):
-        step_s, gap_s = _predicted_s(now, interval), _steady_gap_s(evidence, before, now)
-        if step_s is None or gap_s is None:
-            if windows:
-                yield _Stretch(windows, predicted_s, stamped_s)
-            windows, predicted_s, stamped_s = 0, 0.0, 0.0
-            continue
-        windows += 1
-        predicted_s += step_s
-        stamped_s += gap_s
-    if windows:
-        yield _Stretch(windows, predicted_s, stamped_s)
-
-
-def _predicted_s(window: DecodeWindow, interval: int) -> float | None:
-    if not window.running_requests or not window.throughput_tokens_per_s:
-        return None
-    tokens = interval * window.running_requests * (window.accept_len_logged or 1.0)
-    return tokens / window.throughput_tokens_per_s
-
-
-def _steady_gap_s(evidence: Evidence, before: DecodeWindow, now: DecodeWindow) -> float | None:
-    """Seconds between two lines; None when the batch changed or a prefill came between."""
-    start, end = before.logged_at, now.logged_at
-    if start is None or end is None or before.running_requests != now.running_requests:
-        return None
-    if any(
-        line.ranks == now.ranks and line.logged_at is not None and start <= line.logged_at <= end
-        for line in evidence.prefill
-    ):
-        return None
-    return (end - start).total_seconds()
