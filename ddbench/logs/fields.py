@@ -11,7 +11,7 @@ from ddbench.errors import LogFormatError
 
 _BETWEEN = r"(?:~|→|->|\u2013|\u2014)"  # `118~225`, `2.10 → 3.40`: two values, so none
 _FIELD = re.compile(
-    rf"([^:=,;|→]+)(?:[:=]>?|→)\s*([^\s,;|]*(?:\s*{_BETWEEN}\s*[^\s,;|]+)?)",
+    rf"([^:=,;|→]*[A-Za-z)][^:=,;|→]*)(?:[:=]>?|→)\s*([^\s,;|]*(?:\s*{_BETWEEN}\s*[^\s,;|]+)?)",
 )
 _MARKUP = "*`'\"()[]{}"
 _INTEGER = re.compile(r"[0-9]{1,15}")

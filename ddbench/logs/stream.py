@@ -61,22 +61,27 @@ def read_log(path: Path | None) -> Iterator[LoggedRecord]:
     in it and cannot be told apart; and at the end of a compressed file that was cut off or is
     damaged, after everything before has been yielded.
     """
-    name = "standard input" if path is None else str(path)
+    if path is None:
+        yield from read_stream(cast(io.BufferedReader, sys.stdin.buffer), "standard input")
+        return
     try:
-        if path is None:
-            yield from _records(cast(io.BufferedReader, sys.stdin.buffer), name)
-        else:
-            with path.open("rb") as file:
-                yield from _records(file, name)
+        with path.open("rb") as file:
+            yield from read_stream(file, str(path))
+    except OSError as cause:
+        raise LogFormatError(
+            f"cannot read {path}: {cause.strerror or cause}",
+            remedy="Give a log file that you may read.",
+        ) from cause
+
+
+def read_stream(file: io.BufferedReader, name: str) -> Iterator[LoggedRecord]:
+    """As `read_log`, from an open file; `name` is for the messages."""
+    try:
+        yield from _records(file, name)
     except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as cause:
         raise LogFormatError(
             f"{name} is cut off or damaged: {cause}",
             remedy="Get the file again; what was read before the damage is only a part of the log.",
-        ) from cause
-    except OSError as cause:
-        raise LogFormatError(
-            f"cannot read {name}: {cause.strerror or cause}",
-            remedy="Give a log file that you may read.",
         ) from cause
 
 
