@@ -42,7 +42,7 @@ CREATE TABLE trials (
     started_at TEXT NOT NULL,      -- UTC, ISO 8601
     wall_s REAL,
     client TEXT,                   -- ClientHealth as JSON
-    startup TEXT NOT NULL,         -- StartupFacts as JSON
+    log TEXT NOT NULL,             -- LogExcerpt as JSON, without its windows
     counters_before TEXT NOT NULL, -- JSON
     counters_after TEXT NOT NULL,  -- JSON
     failure TEXT                   -- JSON; NULL: the trial is done

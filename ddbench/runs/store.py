@@ -15,7 +15,9 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -37,7 +39,6 @@ from ddbench.records import (
     RequestOutcome,
     RunResult,
     ServerConfig,
-    StartupFact,
     SweepPlan,
     Trial,
 )
@@ -146,7 +147,7 @@ class RunStore:
                 started_at=result.started_at,
                 wall_s=result.wall_s,
                 client=_json_or_none(result.client),
-                startup=to_json(result.log.startup),
+                log=to_json(replace(result.log, decode=(), prefill=())),
                 counters_before=to_json(result.counters_before),
                 counters_after=to_json(result.counters_after),
                 failure=_json_or_none(result.failure),
@@ -241,6 +242,7 @@ class RunStore:
         return server_id
 
     def _result(self, row: sqlite3.Row) -> RunResult:
+        rows = partial(self._rows_of, row["trial_id"])
         return RunResult(
             key=row["key"],
             trial=Trial(
@@ -251,19 +253,13 @@ class RunStore:
                 visit=row["visit"],
             ),
             started_at=row["started_at"],
-            requests=tuple(_request(r) for r in self._rows_of(row["trial_id"], "requests")),
+            requests=tuple(_request(r) for r in rows("requests")),
             wall_s=row["wall_s"],
             client=from_json(ClientHealth, row["client"]) if row["client"] is not None else None,
-            log=LogExcerpt(
-                decode=tuple(
-                    from_row(DecodeWindow, w)
-                    for w in self._rows_of(row["trial_id"], "decode_windows")
-                ),
-                prefill=tuple(
-                    from_row(PrefillWindow, w)
-                    for w in self._rows_of(row["trial_id"], "prefill_windows")
-                ),
-                startup=from_json(tuple[StartupFact, ...], row["startup"]),
+            log=replace(
+                from_json(LogExcerpt, row["log"]),
+                decode=tuple(from_row(DecodeWindow, w) for w in rows("decode_windows")),
+                prefill=tuple(from_row(PrefillWindow, w) for w in rows("prefill_windows")),
             ),
             counters_before=from_json(Counters, row["counters_before"]),
             counters_after=from_json(Counters, row["counters_after"]),

@@ -67,7 +67,7 @@ def typed(value: object) -> str:
     return repr(value)
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(launch=anything(Launch), result=anything(RunResult))
 def test_what_is_stored_comes_back_equal(launch: Launch, result: RunResult) -> None:
     with TemporaryDirectory() as folder:
