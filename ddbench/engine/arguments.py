@@ -77,7 +77,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> EngineArguments:
         enable_metrics=given.enable_metrics,
         threads=given.threads,
         step_trace=given.step_trace,
-        fault=given.fault,
+        fault=None if given.fault is None else Fault(given.fault),
     )
 
 
@@ -127,7 +127,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="one JSON line a request-step (not SGLang's)",
     )
-    parser.add_argument("--fault", type=Fault, choices=tuple(Fault), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--fault", choices=tuple(fault.value for fault in Fault), help=argparse.SUPPRESS
+    )
     _add_flags_with_one_value(parser)
     return parser
 

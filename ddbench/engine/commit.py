@@ -38,9 +38,9 @@ def _finish_after(generation: Generation, token: int, rules: StopRules) -> Finis
     sampling = generation.request.sampling
     output_ids = generation.output_ids
     if sampling.stop:
-        # A match that ends in this token starts at most this many tokens back: each token of the
-        # match but the first and the last contributes a character or is part of one.
-        reach = max(4 * len(stop) for stop in sampling.stop) + 1
+        # A token brings at least one byte, so a match that ends in this one starts at most as
+        # many tokens back as it has bytes.
+        reach = max(len(stop.encode()) for stop in sampling.stop)
         tail = rules.tokenizer.decode(output_ids[-reach:], skip_special_tokens=False)
         for stop in sampling.stop:
             if stop in tail:

@@ -17,8 +17,6 @@ _BY_STREAM = {
     "sglang:generation_tokens_total": "Number of generation tokens processed.",
     "sglang:num_requests_total": "Number of requests processed.",
 }
-_VERIFY_CALLS = "sglang:spec_verify_calls_total"
-_ABORTED = "sglang:num_aborted_requests_total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +59,22 @@ def _lines(counters: RequestCounters, gauges: Iterable[Gauge], model_name: str) 
     model = f'model_name="{escaped}"'
     rank = f'engine_type="unified",{model},moe_ep_rank="0",pp_rank="0",tp_rank="0"'
     for name, description in _BY_STREAM.items():
-        yield from _head(name, description, "counter")
-        for streaming in (False, True):
-            if (name, streaming) in counters.by_stream:
-                value = counters.by_stream[name, streaming]
-                labels = f'engine_type="unified",is_streaming="{str(streaming).lower()}",{model}'
-                yield f"{name}{{{labels}}} {float(value)}"
+        streams = [streaming for counted, streaming in counters.by_stream if counted == name]
+        if streams:
+            yield from _head(name, description, "counter")
+        for streaming in sorted(streams):
+            labels = f'engine_type="unified",is_streaming="{str(streaming).lower()}",{model}'
+            yield f"{name}{{{labels}}} {float(counters.by_stream[name, streaming])}"
     for name, description, total in (
         (
-            _VERIFY_CALLS,
+            "sglang:spec_verify_calls_total",
             "Number of speculative decoding verification calls.",
             counters.verify_calls,
         ),
-        (_ABORTED, "Number of requests aborted.", counters.aborted),
+        ("sglang:num_aborted_requests_total", "Number of requests aborted.", counters.aborted),
     ):
-        yield from _head(name, description, "counter")
         if total:
+            yield from _head(name, description, "counter")
             yield f'{name}{{engine_type="unified",{model}}} {float(total)}'
     for gauge in gauges:
         yield from _head(gauge.name, gauge.description, "gauge")

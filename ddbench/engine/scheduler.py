@@ -105,19 +105,24 @@ class Scheduler:
     def run(self, listener: Listener) -> None:
         """Work until `stop`; listener gets what each step brought, from this thread."""
         self._listener = listener
-        while not self._stopping:
-            while self._commands:
-                self._commands.popleft()()
-            if not (self._waiting or self._reading or self._running):
-                self._wake.wait()
-                self._wake.clear()
-                continue
-            self._admit()
-            if self._reading:
-                self._read_prompts()
-            if self._running:
-                self._decode()
-            self.stepped_s = time.time()
+        with torch.inference_mode():
+            while not self._stopping:
+                self._turn()
+
+    def _turn(self) -> None:
+        """Take what came in, then at most one prefill and one decode step; sleep when idle."""
+        while self._commands:
+            self._commands.popleft()()
+        if not (self._waiting or self._reading or self._running):
+            self._wake.wait()
+            self._wake.clear()
+            return
+        self._admit()
+        if self._reading:
+            self._read_prompts()
+        if self._running:
+            self._decode()
+        self.stepped_s = time.time()
 
     def _command(self, command: Callable[[], None]) -> None:
         self._commands.append(command)
@@ -161,7 +166,7 @@ class Scheduler:
             self._running.append(generation)
             done.append(generation)
         self._running.sort(key=lambda g: g.slot or 0)
-        self._report(done)
+        self._tell(self._settle(done))
 
     def _decode(self) -> None:
         batch = self._running
@@ -176,12 +181,13 @@ class Scheduler:
         if self._trace is not None:
             self._trace.write(outcomes, committed)
         self._log.count(outcomes, committed)
-        self._report(batch)
+        progress = self._settle(batch)
         if self._log.decode_is_due:
             self._log.decode(self._occupancy(len(batch)))
+        self._tell(progress)  # last: who has an answer finds its steps in the log
 
-    def _report(self, stepped: Sequence[Generation]) -> None:
-        """Tell the listener of new tokens; let go of what is finished."""
+    def _settle(self, stepped: Sequence[Generation]) -> list[Progress]:
+        """Let go of what is finished; return what the listener is to be told."""
         progress = []
         finished = False
         for generation in stepped:
@@ -193,8 +199,7 @@ class Scheduler:
                 progress.append(Progress(generation, len(generation.output_ids), finish))
         if finished:
             self._running = [g for g in self._running if g.finish is None]
-        if progress:
-            self._tell(progress)
+        return progress
 
     def _release(self, generation: Generation) -> None:
         if generation.slot is not None:
@@ -218,8 +223,8 @@ class Scheduler:
         self._tell([Progress(generation, len(generation.output_ids), generation.finish)])
 
     def _tell(self, progress: list[Progress]) -> None:
-        assert self._listener is not None
-        self._listener(progress)
+        if progress and self._listener is not None:
+            self._listener(progress)
 
     def _flush(self) -> bool:
         if self._waiting or self._reading or self._running:

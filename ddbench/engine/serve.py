@@ -4,12 +4,11 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 
 from aiohttp import web
 
-from ddbench.engine.arguments import EngineArguments, parse_arguments
+from ddbench.engine.arguments import EngineArguments
 from ddbench.engine.http.application import application
 from ddbench.engine.http.information import server_args
 from ddbench.engine.http.serving import Serving
@@ -19,16 +18,15 @@ from ddbench.engine.parent_watch import end_with_parent
 from ddbench.engine.server_log import log
 from ddbench.errors import EngineError
 
-SHUTDOWN_S = 2.0
+SHUTDOWN_S = 0.5
 
 
-def serve(argv: Sequence[str] | None = None) -> int:
+def serve(arguments: EngineArguments) -> int:
     """Run until SIGTERM or SIGINT (0), or until the model's thread has failed (1).
 
     Raises DdbenchError when the server cannot start.
     """
     end_with_parent()
-    arguments = parse_arguments(argv)
     listener = _bind(arguments)
     arguments = replace(arguments, port=listener.getsockname()[1])
     engine = load_engine(arguments)
