@@ -190,7 +190,7 @@ class _ClosedLoop:
             )
             if self._started_at is not None:
                 self._refused += 1
-            if self._refused >= GIVE_UP_AFTER:
+            if self._refused == GIVE_UP_AFTER:
                 self._given_up = f"{self._refusal}, {self._refused} times in a row"
             return None
         self._refused = 0
@@ -212,7 +212,7 @@ class _ClosedLoop:
         self._last_byte_at = max(self._last_byte_at, exchange.ended_at)
         self._chunks += len(answer.stamps)
         self._silent = self._silent + 1 if exchange.timed_out else 0
-        if self._silent >= GIVE_UP_AFTER * self._workers:
+        if self._silent == GIVE_UP_AFTER * self._workers:
             self._given_up = f"{self._silent} requests in a row were not answered in time"
         self._note(index, outcome)
         return exchange.ended_at

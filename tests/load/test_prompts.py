@@ -1,0 +1,139 @@
+"""Prompts from files that people really have, and from files that are broken."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddbench.errors import PromptError
+from ddbench.load.prompts import read_builtin, read_prompts
+
+
+def write(folder: Path, name: str, *entries: Any) -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries))
+    return path
+
+
+@pytest.fixture
+def builtin(tmp_path: Path) -> Path:
+    """Three domains of unequal length."""
+    for domain, size in (("prose", 3), ("code", 1), ("logs", 2)):
+        entries = ({"id": f"{domain}-{n}", "prompt": f"{domain} {n}"} for n in range(size))
+        write(tmp_path, f"{domain}.jsonl", *({**e, "category": domain} for e in entries))
+    return tmp_path
+
+
+def test_mixed_takes_a_prompt_of_each_domain_in_turn(builtin: Path) -> None:
+    prompts = read_builtin("mixed", 6, builtin)
+
+    assert [p.prompt_id for p in prompts] == [
+        *("code-0", "logs-0", "prose-0"),
+        *("logs-1", "prose-1"),
+        "prose-2",
+    ]
+    assert prompts[0].text == "code 0"
+    assert prompts[0].category == "code"
+
+
+def test_one_domain_can_be_chosen(builtin: Path) -> None:
+    assert [p.prompt_id for p in read_builtin("logs", 2, builtin)] == ["logs-0", "logs-1"]
+
+
+def test_an_unknown_domain_names_the_known_ones(builtin: Path) -> None:
+    with pytest.raises(PromptError, match="builtin:poems") as caught:
+        read_builtin("poems", 1, builtin)
+
+    assert caught.value.remedy == (
+        "Use one of builtin:code, builtin:logs, builtin:prose, builtin:mixed."
+    )
+
+
+def test_too_few_prompts_says_how_many_there_are(builtin: Path) -> None:
+    with pytest.raises(PromptError, match="builtin:mixed holds 6 prompts, 7 are asked for"):
+        read_builtin("mixed", 7, builtin)
+
+
+def test_lines_hold_a_prompt_or_a_text(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "p.jsonl",
+        {"prompt": "Grüße", "id": 7, "category": "greeting"},
+        {"text": "你好"},
+    )
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+
+    first, second = read_prompts(str(path), 2)
+
+    assert (first.prompt_id, first.text, first.category) == ("7", "Grüße", "greeting")
+    assert (second.text, second.category) == ("你好", None)
+
+
+def test_an_id_made_of_the_text_is_the_same_wherever_it_stands(tmp_path: Path) -> None:
+    one = write(tmp_path, "1.jsonl", {"text": "a"}, {"text": "b"})
+    two = write(tmp_path, "2.jsonl", {"text": "b"})
+
+    assert read_prompts(str(one), 2)[1] == read_prompts(str(two), 1)[0]
+
+
+def test_a_text_that_comes_twice_gets_two_ids(tmp_path: Path) -> None:
+    path = write(tmp_path, "p.jsonl", {"text": "a"}, {"text": "a"}, {"text": "a"})
+
+    first, second, third = (p.prompt_id for p in read_prompts(str(path), 3))
+
+    assert (second, third) == (f"{first}-2", f"{first}-3")
+
+
+def test_only_as_many_lines_are_read_as_asked(tmp_path: Path) -> None:
+    path = write(tmp_path, "p.jsonl", {"text": "a"}, {"text": "b"}, ["not a prompt"])
+
+    assert len(read_prompts(str(path), 2)) == 2
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_sharegpt_gives_its_first_human_turns(as_list: bool, tmp_path: Path) -> None:
+    entries = [
+        {"id": "a", "conversations": [{"from": "human", "value": "hi"}, {"from": "gpt"}]},
+        {"id": "b", "conversations": [{"from": "system"}, {"from": "human", "value": "ho"}]},
+    ]
+    path = write(tmp_path, "s.json", *([entries] if as_list else entries))
+
+    assert [(p.prompt_id, p.text) for p in read_prompts(str(path), 2)] == [("a", "hi"), ("b", "ho")]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "holds no prompts"),
+        (b"\n \n", "holds no prompts"),
+        (b'{"text": "a"}\n{"text": \n', "line 2 is not JSON"),
+        (b'{"text": "a"}\n{"text": "\xff"}\n', "line 2 is not UTF-8: byte 0xff at offset 10"),
+        (b'[{"text": "a"},\n{"text": "\xff"}]', r"\(line 2\) is not UTF-8"),
+        (b'{"text": "a"}\n"b"\n', "line 2 is not a JSON object"),
+        (b'{"text": 7}', "line 1: `text` is not a string"),
+        (b'{"prompt": " "}', "line 1 holds an empty prompt"),
+        (b'{"messages": []}', "holds `messages`, which need the server's chat template"),
+        (b'{"question": "a", "n": 1}', "line 1 has no prompt, only question, n"),
+        (b'{"conversations": [{"from": "gpt", "value": "a"}]}', "has no human turn"),
+        (b'[{"text": "a"}, 7]', "entry 2 is not a JSON object"),
+        (b'{"id": "x", "text": "a"}\n{"id": "x", "text": "b"}', "gives the id 'x' twice"),
+        (b'{"text": "a"}', "holds 1 prompts, 2 are asked for"),
+    ],
+)
+def test_a_broken_file_is_one_sentence(content: bytes, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_bytes(content)
+
+    with pytest.raises(PromptError, match=complaint) as caught:
+        read_prompts(str(path), 2)
+
+    assert "prompts.jsonl" in str(caught.value)
+    assert caught.value.remedy.endswith(".")
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="there is no prompt file"):
+        read_prompts(str(tmp_path / "none.jsonl"), 1)
+    with pytest.raises(PromptError, match="cannot be read"):
+        read_prompts(str(tmp_path), 1)

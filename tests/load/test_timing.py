@@ -1,0 +1,84 @@
+"""Times against a server that knows when it wrote each event.
+
+The bounds are wide: they must hold on a machine that does other things too. The strict figures, at
+128 and 256 streams, are those of tests/benchmarks/bench_client.py.
+"""
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+import uvloop
+
+from ddbench.load.http_head import post_bytes, read_target
+from ddbench.load.http_stream import Inbox, connect, resolve
+from ddbench.records import RequestCompleted
+
+
+@pytest.mark.parametrize("streaming", [(), ("--incremental",)], ids=["cumulative", "incremental"])
+def test_times_are_those_of_the_server(
+    streaming: tuple[str, ...], start: Callable[..., Any], ask: Any
+) -> None:
+    with start("scheduled_server.py", "--ttft-ms", 40, "--gap-ms", 20, *streaming) as base_url:
+        outcome = ask(base_url, *map(str, range(48)), concurrency=16)
+        truth = {
+            record["prompt"]: record for record in requests.get(f"{base_url}/log", timeout=5).json()
+        }
+
+    ttft_errors, gap_errors = [], []
+    for number, request in enumerate(outcome.requests):
+        assert isinstance(request, RequestCompleted), request
+        written = truth[str(number)]["written_at"]
+        stamps = request.chunk_offsets_s
+        assert len(stamps) == len(written) == 64
+        ttft_errors.append(abs(request.ttft_s - (written[0] - truth[str(number)]["received_at"])))
+        gap_errors += [
+            abs((stamps[n] - stamps[n - 1]) - (written[n] - written[n - 1])) for n in range(1, 64)
+        ]
+    assert statistics.median(ttft_errors) < 0.002
+    assert statistics.median(gap_errors) < 0.001
+    assert statistics.quantiles(gap_errors, n=100)[98] < 0.02
+
+
+class SlowReader:
+    """Needs 2 ms for every piece: far longer than any parser."""
+
+    def __init__(self) -> None:
+        self.stamps: list[float] = []
+
+    def feed(self, at: float, _: bytes) -> None:
+        self.stamps.append(at)
+        time.sleep(0.002)
+
+
+def test_slow_reading_does_not_make_a_burst_look_late(start: Callable[..., Any]) -> None:
+    """32 events are written at once; reading them takes 64 ms, so that half would be 32 ms late."""
+
+    async def burst(base_url: str) -> dict[str, float]:
+        target = read_target(base_url)
+        inbox = Inbox(asyncio.get_running_loop())
+        addresses = await resolve(target.host, target.port)
+        streams = [await connect(addresses, inbox, 5) for _ in range(32)]
+        readers = [SlowReader() for _ in streams]
+        bodies = [b'{"text": "%d"}' % n for n in range(32)]
+        await asyncio.gather(
+            *(
+                stream.exchange(post_bytes(target, "/generate", body), reader, 20)
+                for stream, reader, body in zip(streams, readers, bodies, strict=True)
+            )
+        )
+        for stream in streams:
+            await stream.closed()
+        return {str(n): reader.stamps[1] for n, reader in enumerate(readers)}
+
+    with start("scheduled_server.py", "--gap-ms", 300, "--events", 3) as base_url:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            second_at = runner.run(burst(base_url))
+        log = requests.get(f"{base_url}/log", timeout=5).json()
+
+    late_s = [second_at[record["prompt"]] - record["written_at"][1] for record in log]
+    assert statistics.median(late_s) < 0.01
