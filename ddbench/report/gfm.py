@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-LONGEST = 300
+LONGEST = 300  # characters in a code span
 
 
 def code(text: str) -> str:

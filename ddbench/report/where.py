@@ -4,16 +4,22 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from ddbench.records import Flags, Launch, RunResult, ServerConfig
-from ddbench.report.gfm import code, table
-
-Fact = tuple[str, str]
+from ddbench.report.gfm import LONGEST, code, table
 
 
 def where_it_ran(launches: Sequence[Launch], results: Sequence[RunResult]) -> list[str]:
-    """Paragraphs: the arms' servers, the facts of the machine, and what could not be found out."""
+    """Paragraphs: the arms' servers, the facts of the machine, and what could not be found out.
+
+    A fact that a cell cannot hold, such as every argument of a server, is only named.
+    """
     parts = [table(_ARM_HEADER, _arm_rows(results))]
-    if facts := _facts(launches):
-        parts.append(table(("fact", "value"), [(code(name), text) for name, text in facts]))
+    names = _server_names(launches, results)
+    facts = _facts(launches, names)
+    if short := [fact for fact in facts if len(fact[1]) <= LONGEST]:
+        rows = [(code(name), code(value), servers) for name, value, servers in short]
+        parts.append(table(("fact", "value", "servers"), rows))
+    if long := sorted({name for name, value, _ in facts if len(value) > LONGEST}):
+        parts.append(f"In the run's database, too long for here: {', '.join(map(code, long))}.")
     if unknown := _unknown(launches):
         parts.append("Not known: " + "; ".join(unknown) + ".")
     return parts
@@ -69,13 +75,32 @@ def _code_or_dash(text: str | None) -> str:
     return "-" if text is None else code(text)
 
 
-def _facts(launches: Sequence[Launch]) -> list[Fact]:
-    """Each fact once; where launches disagree, every value it had."""
-    values: dict[str, dict[str, None]] = defaultdict(dict)
+def _server_names(
+    launches: Sequence[Launch], results: Sequence[RunResult]
+) -> dict[ServerConfig, str]:
+    """Each launched server by the arms it served, or by its log where it served none."""
+    arms: dict[ServerConfig, dict[str, None]] = defaultdict(dict)
+    for result in results:
+        arms[result.trial.server][result.trial.arm] = None
+    return {
+        launch.server: ", ".join(map(code, arms.get(launch.server, [launch.log_name or "-"])))
+        for launch in launches
+    }
+
+
+def _facts(
+    launches: Sequence[Launch], names: dict[ServerConfig, str]
+) -> list[tuple[str, str, str]]:
+    """(name, value, where it was so), one a value: launches may disagree."""
+    places: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for launch in launches:
-        for name, value in launch.environment.facts.items():
-            values[name][value] = None
-    return [(name, "; ".join(map(code, values[name]))) for name in sorted(values)]
+        for fact in launch.environment.facts.items():
+            places[fact][names[launch.server]] = None
+    everywhere = len(set(names.values()))
+    return [
+        (name, value, "all" if len(where) == everywhere else ", ".join(where))
+        for (name, value), where in sorted(places.items())
+    ]
 
 
 def _unknown(launches: Sequence[Launch]) -> list[str]:

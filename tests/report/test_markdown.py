@@ -81,7 +81,7 @@ def test_every_row_of_every_table_has_its_headers_cell_count(
     assert len(results) == 1 + 6
     assert len(over) == 1 + 6
     assert len(arms) == 1 + 3
-    assert facts[1] == ["cpu", "AMD | EPYC"]
+    assert facts == [["fact", "value", "servers"], ["cpu", "AMD | EPYC", "all"]]
 
 
 def test_the_table_shows_each_number_with_its_interval_and_n(
@@ -104,6 +104,19 @@ def test_what_it_does_not_know_is_said(sweep: list[RunResult], launches: list[La
     assert "embedded demo model, CPU" in markdown
     assert "drift and launch-to-launch variance not measured" in markdown
     assert "Not known: `gpu` (`no nvidia-smi`)" in markdown
+
+
+def test_facts_that_differ_between_servers_say_where(
+    sweep: list[RunResult], launches: list[Launch]
+) -> None:
+    patched = Environment({"cpu": "AMD | EPYC", "sglang": "patched", "args": "x" * 1000}, {})
+    other = replace(launches[2], environment=patched)
+
+    markdown = render_markdown("quickstart", [*launches[:2], other], sweep)
+
+    *_, facts = tables(markdown)
+    assert facts[1:] == [["cpu", "AMD | EPYC", "all"], ["sglang", "patched", "tree-8-31-4"]]
+    assert "too long for here: `args`" in markdown
 
 
 def test_two_visits_measure_drift(make_result: Make, launches: list[Launch]) -> None:
