@@ -4,17 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from ddbench.plan.launcher_section import read_launcher
 from ddbench.plan.marked_yaml import Marked
 from ddbench.plan.process_settings import Dialect, read_dialect, read_env, read_flags
 from ddbench.records import Engine, FlagValue, Launcher
 
 ENGINES = ("embedded", "sglang", "attach")
-
-LAUNCHER_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "subprocess": (),
-    "systemd": ("scope", "memory_max", "cpu_affinity", "slice"),
-    "systemd-unit": ("name", "scope"),
-}
 
 KEYS = (
     "engine",
@@ -64,7 +59,7 @@ def read_server_section(node: Marked, environment: Mapping[str, str]) -> ServerS
             "engine: sglang needs a model",
             remedy="Add `model:` with a path, a hub name, or `builtin` for the shipped tiny pair.",
         )
-    launcher, options = _launcher(given.get("launcher"))
+    launcher, options = read_launcher(given.get("launcher"))
     python = given["python"].text() if "python" in given else None
     if engine == "sglang" and python is None:
         python = environment.get("DDBENCH_SGLANG_PYTHON") or None
@@ -111,31 +106,6 @@ def _require_attach_or_launch(node: Marked, given: Mapping[str, Marked], engine:
             f"engine: {engine} does not use another interpreter",
             remedy="Remove it, or set engine: sglang.",
         )
-
-
-def _launcher(node: Marked | None) -> tuple[Launcher, tuple[tuple[str, str], ...]]:
-    """`systemd`, or `systemd: {scope: user}` with options."""
-    if node is None:
-        return "subprocess", ()
-    if not isinstance(node.content, dict):
-        kind, options = cast(Launcher, node.one_of(tuple(LAUNCHER_OPTIONS))), {}
-    else:
-        entries = node.mapping(known=tuple(LAUNCHER_OPTIONS))
-        if len(entries) != 1:
-            raise node.error(
-                "expected one launcher", remedy=f"Choose one of {', '.join(LAUNCHER_OPTIONS)}."
-            )
-        ((name, section),) = entries.items()
-        kind = cast(Launcher, name)
-        options = section.mapping(known=LAUNCHER_OPTIONS[kind])
-    if "scope" in options:
-        options["scope"].one_of(("user", "system"))
-    if kind == "systemd-unit" and "name" not in options:
-        raise node.error(
-            "systemd-unit needs the unit's name",
-            remedy="Write `launcher: {systemd-unit: {name: sglang.service}}`.",
-        )
-    return kind, tuple(sorted((name, value.text()) for name, value in options.items()))
 
 
 def _port(node: Marked) -> int:
