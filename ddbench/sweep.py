@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ddbench import __version__
-from ddbench.errors import ServerError
+from ddbench.errors import PlanError, ServerError
 from ddbench.load.closed_loop import run_closed_loop
 from ddbench.load.progress import Progress
 from ddbench.load.prompts import read_prompts
@@ -27,6 +27,7 @@ from ddbench.records import (
     RequestFailed,
     RunningServer,
     RunResult,
+    ServerCommand,
     ServerConfig,
     SweepPlan,
     Trial,
@@ -73,6 +74,7 @@ def run_sweep(plan: SweepPlan, folder: Path, *, notify: Callable[[Event], None])
     """
     trials = expand(plan)
     prompts = read_prompts(plan.loads[0].prompts, plan.loads[0].count)
+    _require_supported(plan)
     for server in dict.fromkeys(plan.servers):
         if server.engine != "attach":
             server_command(server, port=0)
@@ -105,9 +107,13 @@ class _Sweep:
         log_path = self._store.new_log_path(pending[0].arm)
         launch = Launch(server, (), log_path.name, None, Environment({}, {}), None)
         try:
-            lent, launch = self._prepare(launch, log_path)
-            with lent as running:
-                environment = probe_environment(running.base_url, server)
+            port = server.port or free_port(server.host)
+            command = None if server.engine == "attach" else server_command(server, port=port)
+            if command is not None:
+                launch = replace(launch, argv=command.argv)
+            with _lent(server, command, port, log_path) as running:
+                env = dict(command.env) if command is not None else None
+                environment = probe_environment(running.base_url, server, env=env)
                 launch = replace(launch, startup_s=running.startup_s, environment=environment)
                 launch_id = self._store.add_launch(launch)
                 self._notify(LaunchEnded(launch))
@@ -125,28 +131,6 @@ class _Sweep:
             while pending:
                 trial = pending.popleft()
                 self._record(launch_id, replace(self._unmeasured(trial), failure=launch.failure))
-
-    def _prepare(
-        self, launch: Launch, log_path: Path
-    ) -> tuple[AbstractContextManager[RunningServer], Launch]:
-        """A server that is yet to be entered, and the launch with its command line."""
-        server = launch.server
-        if server.engine == "attach":
-            assert server.base_url is not None
-            return attached_server(server.base_url), replace(launch, log_name=None)
-        port = server.port or free_port(server.host)
-        command = server_command(server, port=port)
-        if server.engine == "sglang":
-            require_known_flags(command.argv, env=command.env)
-        lent = running_server(
-            command,
-            host=server.host,
-            port=port,
-            log_path=log_path,
-            expected_model=command.model_path,
-            ready_timeout_s=server.ready_timeout_s,
-        )
-        return lent, replace(launch, argv=command.argv)
 
     def _measure(self, trial: Trial, running: RunningServer) -> RunResult:
         """Warm up, flush, snapshot, load, snapshot; whatever was measured is kept on failure."""
@@ -188,6 +172,38 @@ class _Sweep:
         self._store.add_result(launch_id, result)
         self.failed += result.failure is not None
         self._notify(TrialEnded(result))
+
+
+def _require_supported(plan: SweepPlan) -> None:
+    """Refuse what the sweep file may say and no part of ddbench does yet, rather than ignore it."""
+    asked = {
+        "patches": any(server.patches is not None for server in plan.servers),
+        "record_drafts": any(load.record_drafts for load in plan.loads),
+    }
+    if missing := [key for key, used in asked.items() if used]:
+        raise PlanError(
+            f"this version of ddbench does not do `{missing[0]}` yet",
+            remedy="Take the key out of the sweep file.",
+        )
+
+
+def _lent(
+    server: ServerConfig, command: ServerCommand | None, port: int, log_path: Path
+) -> AbstractContextManager[RunningServer]:
+    """The server of one launch, started when entered; no command: someone else runs it."""
+    if command is None:
+        assert server.base_url is not None
+        return attached_server(server.base_url)
+    if server.engine == "sglang":
+        require_known_flags(command.argv, env=command.env)
+    return running_server(
+        command,
+        host=server.host,
+        port=port,
+        log_path=log_path,
+        expected_model=command.model_path,
+        ready_timeout_s=server.ready_timeout_s,
+    )
 
 
 def _failure(result: RunResult, running: RunningServer, log_start: int) -> Failure | None:

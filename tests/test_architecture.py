@@ -60,7 +60,9 @@ def test_imports_follow_the_layout(path: Path) -> None:
 
 def test_a_forbidden_import_is_seen() -> None:
     """The test above reads imports with this function, so it must not be blind."""
-    source = "from ddbench import runs\nimport torch.nn\ndef f():\n    from ddbench.load import sse\n"
+    source = (
+        "from ddbench import runs\nimport torch.nn\ndef f():\n    from ddbench.load import sse\n"
+    )
 
     assert set(imports_of(ast.parse(source))) == {"ddbench.runs", "torch.nn", "ddbench.load"}
 

@@ -28,7 +28,14 @@ ARMS = """
 
 
 def start_sweep(sweep: Path, out: Path) -> subprocess.Popen[str]:
-    argv = ["-c", "from ddbench.cli.main import main; main()", "sweep", str(sweep), "--out", str(out)]
+    argv = [
+        "-c",
+        "from ddbench.cli.main import main; main()",
+        "sweep",
+        str(sweep),
+        "--out",
+        str(out),
+    ]
     return subprocess.Popen(
         [sys.executable, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -98,8 +105,8 @@ def test_the_export_has_every_field_for_every_request(finished):
     _, _, rows = finished
 
     assert len(rows) == 4 * 2 * 10
-    assert all(FIELDS <= row.keys() for row in rows)
-    assert {row["status"] for row in rows} == {"done"}
+    assert all(row.keys() >= FIELDS for row in rows)
+    assert {row["status"] for row in rows} == {"completed"}
 
 
 def test_committed_drafts_and_the_histogram_account_for_every_token(finished):
@@ -133,7 +140,9 @@ def test_a_chain_shaped_tree_takes_the_verify_steps_of_the_line(finished):
     chain = {p: row["verify_ct"] for p, row in arms["tree-8-7-1"].items()}
 
     assert chain == linear
-    assert sum(linear.values()) < sum(row["completion_tokens"] - 1 for row in arms["linear-8"].values())
+    assert sum(linear.values()) < sum(
+        row["completion_tokens"] - 1 for row in arms["linear-8"].values()
+    )
 
 
 def test_the_database_is_sound(finished):
@@ -150,7 +159,7 @@ def test_a_broken_engine_does_not_pass_for_the_autoregressive_one(
     """The control of the comparison above: it must be able to fail."""
     _, _, healthy = finished
     plain = by_arm_and_prompt(healthy)["autoregressive"]
-    arms = f"[{{tree: {{block_size: 8, budget: 15, topk: 4}}, flags: {{fault: {fault}}}}}]"
+    arms = f"[{{tree: {{block_size: 8, budget: 15, topk: 4, flags: {{fault: {fault}}}}}}}]"
     sweep = write_sweep(arms=arms, count=10, max_new_tokens=48, logprobs=True)
     assert ddbench("sweep", sweep, "--out", tmp_path / "run").returncode == 0
 
@@ -180,8 +189,11 @@ def test_a_server_that_dies_fails_its_trial_and_the_sweep_goes_on(ddbench, write
     assert running.returncode == 1, stderr
     assert stdout.splitlines()[-1] == str(out)
     trials = {(row["arm"], row["concurrency"]): row["status"] for row in rows}
-    failed = [key for key in trials if any(
-        row["status"] == "failed" for row in rows if (row["arm"], row["concurrency"]) == key)]
+    failed = [
+        key
+        for key in trials
+        if any(row["status"] == "failed" for row in rows if (row["arm"], row["concurrency"]) == key)
+    ]
     assert failed == [("autoregressive", 2)]
     assert {arm for arm, _ in trials} == {"autoregressive", "linear-8"}
 
@@ -208,7 +220,7 @@ def test_kill_9_of_the_sweep_leaves_no_server(write_sweep, tmp_path):
     engine = engine_of(running)
 
     os.kill(running.pid, signal.SIGKILL)
-    running.wait()
+    running.communicate()
 
     psutil.wait_procs([engine], timeout=5)
     assert not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE

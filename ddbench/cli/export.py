@@ -21,5 +21,6 @@ def export(
     from ddbench.runs.export import export_jsonl
     from ddbench.runs.store import RunStore
 
+    write = {Format.jsonl: export_jsonl}[format]
     with RunStore.open(run) as store:
-        export_jsonl(store, sys.stdout)
+        write(store, sys.stdout)

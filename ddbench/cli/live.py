@@ -15,7 +15,7 @@ from rich.progress import (
 )
 
 from ddbench import sweep
-from ddbench.load.closed_loop import Progress as LoadProgress
+from ddbench.load.progress import Progress as LoadProgress
 from ddbench.records import RunResult
 
 
@@ -59,7 +59,7 @@ class LiveView:
 
     def show(self, event: sweep.Event) -> None:
         match event:
-            case sweep.LaunchStarted(_, arm):
+            case sweep.LaunchStarted(arm):
                 self._say(f"starting the server of {arm}")
             case sweep.LaunchEnded(launch):
                 if launch.failure is None:
@@ -67,8 +67,10 @@ class LiveView:
                 else:
                     self._line(f"the server did not start: {launch.failure.crash_class}")
                     self._line(f"  {launch.failure.evidence}\n  try: {launch.failure.advice}")
-            case sweep.TrialStarted(trial, _, _):
-                self._say(f"{trial.arm}, concurrency {trial.load.concurrency}, repeat {trial.repeat + 1}")
+            case sweep.TrialStarted(trial):
+                self._say(
+                    f"{trial.arm}, concurrency {trial.load.concurrency}, repeat {trial.repeat + 1}"
+                )
             case LoadProgress():
                 self._progress(event)
             case sweep.TrialEnded(result):

@@ -8,7 +8,9 @@ import typer
 
 def serve(
     sweep_file: Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="A sweep file.")],
-    arm: Annotated[str | None, typer.Option(help="Which arm's server; without it, list them.")] = None,
+    arm: Annotated[
+        str | None, typer.Option(help="Which arm's server; without it, list them.")
+    ] = None,
 ) -> None:
     """Run one server of a sweep in the foreground, its command line printed first."""
     import os

@@ -1,10 +1,13 @@
 """ddbench sweep SWEEP.yaml [--out DIR]"""
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+PIPED_COLUMNS = 110
 
 
 def sweep(
@@ -32,7 +35,8 @@ def sweep(
         typer.echo(f"interrupted; what was measured is kept in {folder}", err=True)
         raise typer.Exit(130) from None
     with RunStore.open(folder) as store:
-        Console(soft_wrap=False).print(summary_table(list(store.results()), store.launches()))
+        stdout = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
+        stdout.print(summary_table(list(store.results()), store.launches()))
     typer.echo(folder)
     if failed:
         typer.echo(f"{failed} trials failed: see `ddbench report markdown {folder}`", err=True)
