@@ -66,8 +66,9 @@ class BatchLog:
         return self._total_tokens / self._total_steps
 
     def reset(self) -> None:
-        """Forget the lifetime means, as SGLang does on /flush_cache; the open window stays."""
-        self._total_tokens = self._total_steps = 0
+        """Forget the lifetime mean and start a new window, as SGLang does on /flush_cache."""
+        self._total_tokens = self._total_steps = self._decode_steps = 0
+        self._window = _Window()
 
     def prefill(
         self, occupancy: Occupancy, *, new_requests: int, new_tokens: int, pending_tokens: int

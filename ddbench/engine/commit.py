@@ -16,9 +16,9 @@ class StopRules:
 def commit(generation: Generation, tokens: Sequence[int], rules: StopRules) -> int:
     """Append `tokens`; set `finish` where one ends the answer, and drop the rest.
 
-    This is the loop that committed_drafts is counted in: every token of a step after its first.
-    (A step that is not cut appends its drafts and the bonus, so that is its number of drafts. One
-    that is cut inside its drafts has no bonus; ../DESIGN counts tokens appended - 1 there, too.)
+    This is the loop that committed_drafts is counted in: every token of a step after its first. A
+    step that is not cut appends its drafts and the bonus, so for it that is the number of drafts;
+    one that is cut inside its drafts has no bonus, and counts one less than its drafts.
 
     Returns the number of tokens appended, at least 1.
     """

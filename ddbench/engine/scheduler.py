@@ -82,7 +82,7 @@ class Scheduler:
         self._command(lambda: self._abort(generation))
 
     def flush(self) -> "Future[bool]":
-        """Forget lifetime means. False, and nothing is done, while any request is in work."""
+        """Start counting afresh. False, and nothing is done, while any request is in work."""
         done: Future[bool] = Future()
         self._command(lambda: done.set_result(self._flush()))
         return done

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -91,14 +92,33 @@ def test_a_line_a_step_says_what_the_trace_says(ddtree, trace_path):
 
 
 def test_a_window_is_the_steps_since_the_line_before(autoregressive):
-    """Interval 4: 20 decode steps are 5 lines, and idle time counts against the first of them."""
+    """Interval 4: 20 decode steps are 5 lines; a flush in between starts a new window."""
+    write(autoregressive.url, max_new_tokens=4)
+    requests.post(f"{autoregressive.url}/flush_cache", timeout=5)
     before = len(lines(autoregressive.log, "Decode batch"))
-    write(autoregressive.url)
-    write(autoregressive.url)
+
+    prompt = write(autoregressive.url)["meta_info"]["prompt_tokens"]
 
     logged = lines(autoregressive.log, "Decode batch")[before:]
-    assert len(logged) == 10
+    rows = [field(line, "#token") for line in logged]
+    assert rows == [prompt + 4, prompt + 8, prompt + 12, prompt + 16, 0]
     assert all(field(line, "gen throughput (token/s)") > 0 for line in logged)
+
+
+def test_the_throughput_of_a_line_counts_the_time_since_the_line_before(autoregressive):
+    requests.post(f"{autoregressive.url}/flush_cache", timeout=5)
+    write(autoregressive.url, max_new_tokens=5)
+    time.sleep(1.0)
+    before = len(lines(autoregressive.log, "Decode batch"))
+
+    write(autoregressive.url)
+
+    rates = [
+        field(line, "gen throughput (token/s)")
+        for line in lines(autoregressive.log, "Decode batch")[before:]
+    ]
+    assert rates[0] <= 4 / 1.0  # four tokens, and a second of idling
+    assert min(rates[1:]) > rates[0]
 
 
 def test_the_lifetime_mean_moves_with_the_lines_and_is_forgotten_at_a_flush(linear):
@@ -132,11 +152,3 @@ def test_counters_count_what_the_answers_say(linear):
         sum(meta["completion_tokens"] for meta in metas),
         sum(meta["prompt_tokens"] for meta in metas),
     ]
-
-
-def test_a_counter_is_absent_before_its_first_event(launch):
-    with launch("--enable-metrics") as engine:
-        text = requests.get(f"{engine.url}/metrics", timeout=5).text
-
-    assert " counter" not in text
-    assert "sglang:num_running_reqs{" in text

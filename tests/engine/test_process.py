@@ -41,10 +41,12 @@ def test_a_port_in_use_is_refused_in_one_sentence():
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_it_answers_once_it_says_ready_and_a_signal_ends_it_in_mid_answer(launch, signum):
-    with launch() as engine:  # which waits for the line, and no longer
+    with launch("--enable-metrics") as engine:  # waits for the line, and no longer
+        metrics = requests.get(f"{engine.url}/metrics", timeout=5).text
+        assert "sglang:num_running_reqs{" in metrics
+        assert " counter" not in metrics  # absent before the first event, as in SGLang
         assert requests.get(f"{engine.url}/health", timeout=5).status_code == 200
         assert requests.get(f"{engine.url}/health_generate", timeout=5).status_code == 200
-        assert requests.get(f"{engine.url}/metrics", timeout=5).status_code == 404  # not asked for
         assert "server_args={'model_path': 'builtin'" in engine.log
         body = {"text": "def", "stream": True, "sampling_params": {"max_new_tokens": 400}}
         answer = requests.post(f"{engine.url}/generate", json=body, stream=True, timeout=10)
@@ -85,6 +87,17 @@ def test_it_ends_when_its_parent_is_killed(tmp_path):
 
 
 ENDLESS = {"max_new_tokens": 3000, "ignore_eos": True}
+
+
+def test_it_ends_with_code_1_when_the_model_can_work_no_longer(launch):
+    with launch("--step-trace", "/dev/full") as engine:  # every write fails
+        assert requests.get(f"{engine.url}/metrics", timeout=5).status_code == 404  # not asked for
+        body = {"text": "def", "sampling_params": {"temperature": 0, "ignore_eos": True}}
+        with pytest.raises(requests.ConnectionError):
+            requests.post(f"{engine.url}/generate", json=body, timeout=20)
+
+        assert engine.process.wait(10) == 1
+        assert "No space left on device" in engine.log
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -148,7 +148,7 @@ async def models(request: web.Request) -> web.Response:
 
 
 async def flush_cache(request: web.Request) -> web.Response:
-    """There is no prefix cache to flush: this forgets the lifetime mean of accept lengths."""
+    """There is no prefix cache to flush: this starts the log's windows and means afresh."""
     done = serving(request).engine.scheduler.flush()
     if await asyncio.wrap_future(done):
         return web.Response(
