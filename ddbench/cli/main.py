@@ -10,7 +10,7 @@ from types import FrameType
 import typer
 from rich.console import Console
 
-from ddbench.cli import export, report, serve, sweep
+from ddbench.cli import check, doctor, explain, export, report, serve, sweep
 from ddbench.errors import DdbenchError
 
 app = typer.Typer(
@@ -20,8 +20,11 @@ app = typer.Typer(
 )
 app.command("sweep")(sweep.sweep)
 app.command("serve")(serve.serve)
-app.command("export")(export.export)
 app.add_typer(report.app, name="report")
+app.command("check")(check.check)
+app.command("explain")(explain.explain)
+app.command("export")(export.export)
+app.command("doctor")(doctor.doctor)
 
 
 @app.callback()
