@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from ddbench.errors import LogFormatError
 from ddbench.logs.decode_line import parse_decode_line
+from ddbench.logs.line_text import visible_text
 from ddbench.logs.prefill_line import parse_prefill_line
 from ddbench.logs.startup_line import parse_startup_line
 from ddbench.records import DecodeWindow, LogExcerpt, PrefillWindow, StartupFact
@@ -45,7 +46,7 @@ def read_excerpt(path: Path, start: int, end: int | None) -> LogExcerpt:
                     elif (fact := parse_startup_line(line)) is not None:
                         startup.append(fact)
                 except LogFormatError:
-                    unreadable.append(line.strip())
+                    unreadable.append(visible_text(line).strip())
     except OSError as cause:
         raise LogFormatError(
             f"cannot read the server's log {path}: {cause.strerror}",

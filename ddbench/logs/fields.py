@@ -10,8 +10,10 @@ from collections.abc import Callable
 from ddbench.errors import LogFormatError
 
 _BETWEEN = r"(?:~|→|->|\u2013|\u2014)"  # `118~225`, `2.10 → 3.40`: two values, so none
+# Keys are runs between separators. A run that is no key is consumed all the same (last branch):
+# a line of a megabyte must not be looked at from each of its characters anew.
 _FIELD = re.compile(
-    rf"([^:=,;|→]*[A-Za-z)][^:=,;|→]*)(?:[:=]>?|→)\s*([^\s,;|]*(?:\s*{_BETWEEN}\s*[^\s,;|]+)?)",
+    rf"([^:=,;|→]++)[:=]>?\s*+([^\s,;|]*+(?:\s*+{_BETWEEN}\s*+[^\s,;|]++)?)|[^:=,;|→]++"
 )
 _MARKUP = "*`'\"()[]{}"
 _INTEGER = re.compile(r"[0-9]{1,15}")

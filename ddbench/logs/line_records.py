@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ddbench.errors import LogFormatError
 from ddbench.logs.decode_line import parse_decode_line
+from ddbench.logs.line_text import visible_text
 from ddbench.logs.prefill_line import parse_prefill_line
 from ddbench.logs.startup_line import STARTUP_NEEDLES, parse_startup_line
 from ddbench.logs.vllm_line import (
@@ -65,4 +66,4 @@ def line_records(line: str) -> Iterator[LogRecord]:
                     yield record
                     break
         except LogFormatError as error:
-            yield UnreadableLine(part.strip(), str(error))
+            yield UnreadableLine(visible_text(part).strip(), str(error))

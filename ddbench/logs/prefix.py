@@ -13,11 +13,12 @@ _STAMP = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{1,9}))?"
 )
 _RANK = re.compile(r"(?<![A-Za-z0-9_])(ATTN_CP|MOE_DP|DP|PP|TP|EP)=?([0-9]{1,6})(?![A-Za-z0-9])")
+_LONGEST_PART = 500
 _RANK_ORDER = ("DP", "PP", "ATTN_CP", "MOE_DP", "TP", "EP")
 _SOURCES = (
     re.compile(r"^\s*([\w.-]+)\s*\| "),  # docker compose: `server-1  | `
     re.compile(r"\(([^()]*\bpid=[0-9]+[^()]*)\)"),  # Ray: `(Engine pid=12) `
-    re.compile(r"(\S+) >> "),  # job shipper: `[...] pod >> (...) `
+    re.compile(r"(?<!\S)(\S+) >> "),  # job shipper: `[...] pod >> (...) `
     re.compile(r"Worker [0-9]+ \(([^()]+)\)"),  # `GPU=0 Worker 0 (model_1) TP=0] `
     re.compile(r"^[0-9T:.-]+Z (\S+) [A-Z]+ "),  # `2026-07-23T05:31:43.1Z pod INFO TP0] `
 )
@@ -39,6 +40,8 @@ class LinePrefix:
 @lru_cache(maxsize=256)
 def read_prefix(text: str) -> LinePrefix:
     """Read everything before the message. Nothing in it is an error: unknown parts are left out."""
+    if len(text) > 2 * _LONGEST_PART:  # other output without a line end; the ends are what counts
+        text = text[:_LONGEST_PART] + text[-_LONGEST_PART:]
     stamp = next(reversed(list(_STAMP.finditer(text))), None)  # the nearest to the message
     after_stamp = text if stamp is None else text[stamp.end() :]
     ranks = dict(_RANK.findall(after_stamp))

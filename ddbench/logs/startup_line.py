@@ -18,7 +18,7 @@ _ARGUMENT = re.compile(
     r"|tp_size|dp_size|dtype|kv_cache_dtype|random_seed)\b['\"]?\s*[=:]\s*"
     r"('[^']*'|\"[^\"]*\"|[^,\s)}]+)"
 )
-_MAX_QUOTED = 2000
+_MAX_QUOTED = 4000
 
 _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (name, needle, re.compile(pattern))
@@ -89,9 +89,10 @@ def parse_startup_line(line: str) -> StartupFact | None:
     if not any(needle in line for needle in STARTUP_NEEDLES):
         return None
     for part in overwritten_parts(visible_text(line)):
+        part = part[:_MAX_QUOTED]
         for name, needle, pattern in _PATTERNS:
             if needle in part and (match := pattern.search(part)) is not None:
-                return StartupFact(name, match[1].strip(), part[:_MAX_QUOTED])
+                return StartupFact(name, match[1].strip(), part)
     return None
 
 
