@@ -1,7 +1,7 @@
 """From the command line to a scheduler with a model in it."""
 
-import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -29,7 +29,7 @@ from ddbench.engine.steps import Step
 from ddbench.engine.target import Target
 from ddbench.engine.tokenizer import Tokenizer
 from ddbench.engine.tree_step import TreeStep
-from ddbench.errors import EngineError
+from ddbench.errors import EngineError, ModelFilesError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,10 @@ class Engine:
     batch_log: BatchLog
     counters: RequestCounters
     trace: StepTrace | None
-    load_s: float
 
 
 def load_engine(arguments: EngineArguments) -> Engine:
     """Raises DdbenchError when weights, settings or the trace file cannot be used."""
-    started_s = time.perf_counter()
     torch.set_num_threads(arguments.threads)
     folder = model_folder(arguments.model_path)
     target = load_target(folder)
@@ -59,8 +57,7 @@ def load_engine(arguments: EngineArguments) -> Engine:
     settings = resolve_settings(
         arguments, target.config, None if drafter is None else drafter.config
     )
-    tokenizer = Tokenizer(load_tokenizer(folder), chat_template(folder))
-    load_s = time.perf_counter() - started_s
+    tokenizer = Tokenizer(load_tokenizer(folder), _chat_template(folder))
     if drafter is not None:
         _log_drafter(drafter, settings)
 
@@ -88,8 +85,16 @@ def load_engine(arguments: EngineArguments) -> Engine:
         batch_log=batch_log,
         counters=counters,
         trace=trace,
-        load_s=load_s,
     )
+
+
+def _chat_template(folder: Path) -> str | None:
+    """None is no failure: the other routes need no template, and chat says that there is none."""
+    try:
+        return chat_template(folder)
+    except ModelFilesError as missing:
+        log(f"No chat template: {missing}")
+        return None
 
 
 def _step(

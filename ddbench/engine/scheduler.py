@@ -163,9 +163,10 @@ class Scheduler:
         done = []
         for generation, token in outcome.first_tokens:
             commit(generation, [token], self._rules)
-            self._running.append(generation)
             done.append(generation)
-        self._running.sort(key=lambda g: g.slot or 0)
+        # A new list, in the order of slots: other threads may be reading the old one, and the
+        # cache hands out rows of neighbouring slots without copying them.
+        self._running = sorted((*self._running, *done), key=lambda g: g.slot or 0)
         self._tell(self._settle(done))
 
     def _decode(self) -> None:

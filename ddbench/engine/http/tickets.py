@@ -17,7 +17,6 @@ class Ticket:
         self.generation = generation
         self.tokens = 0
         self.finish: Finish | None = None
-        self.first_token_s: float | None = None
         self.dispatched_s = time.time()
         self.changed = changed  # shared by the tickets of one HTTP request
 
@@ -67,13 +66,10 @@ class TicketOffice:
         self._loop.call_soon_threadsafe(self._deliver, progress)
 
     def _deliver(self, progress: list[Progress]) -> None:
-        now_s = time.time()
         for report in progress:
             ticket = self._tickets.get(report.generation.request.rid)
             if ticket is None or ticket.generation is not report.generation:
                 continue  # its client is gone
-            if ticket.first_token_s is None and report.tokens:
-                ticket.first_token_s = now_s
             ticket.tokens = report.tokens
             ticket.finish = report.finish
             ticket.changed.set()
