@@ -22,7 +22,7 @@ from ddbench.records import (
     Speculation,
 )
 
-pytestmark = pytest.mark.sglang
+pytestmark = [pytest.mark.sglang, pytest.mark.timeout(900)]  # a start: 30 s, minutes under load
 
 AUTOREGRESSIVE = Speculation()
 DFLASH = Speculation("DFLASH")
@@ -53,7 +53,7 @@ def config(speculation: Speculation, python: str | None) -> ServerConfig:
         max_running_requests=8,
         flags=flags,
         python=python,
-        ready_timeout_s=280.0,
+        ready_timeout_s=600.0,
     )
 
 
