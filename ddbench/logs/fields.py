@@ -95,5 +95,6 @@ def unreadable(what: str, line: str) -> LogFormatError:
 
 
 def _bare(value: str) -> str:
-    """The value without Markdown, quotes, a full stop, or a unit stuck to it."""
+    """The value without Markdown, quotes, a full stop, a unit, or the line end of a JSON string."""
+    value = value.strip(_MARKUP).removesuffix("\\n")
     return value.strip(_MARKUP).removesuffix("token/s").removesuffix("tok/s").rstrip(".")

@@ -20,7 +20,9 @@ _SOURCES = (
     re.compile(r"\(([^()]*\bpid=[0-9]+[^()]*)\)"),  # Ray: `(Engine pid=12) `
     re.compile(r"(?<!\S)(\S+) >> "),  # job shipper: `[...] pod >> (...) `
     re.compile(r"Worker [0-9]+ \(([^()]+)\)"),  # `GPU=0 Worker 0 (model_1) TP=0] `
-    re.compile(r"^[0-9T:.-]+Z (\S+) [A-Z]+ "),  # `2026-07-23T05:31:43.1Z pod INFO TP0] `
+    re.compile(
+        r"^[0-9T:.-]+Z (?!stdout |stderr )(\S+) [A-Z]+ "
+    ),  # `2026-07-23T05:31:43.1Z pod INFO TP0] `
 )
 
 

@@ -7,6 +7,7 @@ record says which. Where nothing on the lines tells two servers apart, the log i
 
 import gzip
 import io
+import re
 import sys
 import zlib
 from bisect import bisect_right
@@ -29,6 +30,7 @@ BLOCK_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 20  # a longer line is none of SGLang's and is skipped
 MAX_WRAPS = 3  # physical lines over which people wrap one record
 MAX_WRAPPED_BYTES = 1000
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _NOT_COMMON = (b"\x1b", b"\r", b"obj=", b" batch")  # before a window: its line needs a closer look
 _NEEDLES = tuple(needle.encode() for needle in NEEDLES)
 
@@ -199,6 +201,8 @@ def _common_windows(text: bytes, end: int) -> tuple[_Windows, list[_Gap]]:
     for match in COMMON_DECODE_LINE.finditer(text, 0, end):
         start = text.rfind(b"\n", settled, match.start()) + 1 or settled
         before = text[start : match.start()]
+        if b"\x1b" in before:
+            before = _COLOUR.sub(b"", before)
         if before and any(noise in before for noise in _NOT_COMMON):
             continue
         if (window := window_of(match)) is not None:

@@ -161,6 +161,8 @@ def test_reads_the_tokens_of_every_memory_pool(usage, kv_tokens):
             datetime(2026, 7, 22, 21, 31, 43),
             "TP0",
         ),
+        ("2026-07-22T21:31:44.123456789Z stderr F [2026-07-23 05:31:43 TP0] ", AT, "TP0"),
+        ('{"log":"[2026-07-23 05:31:43 TP0] ', AT, "TP0"),
         ("2026-07-23 05:31:43 INFO 4242 [scheduler.py:1681] ", AT, ""),
         ("2026-07-23 05:31:43,123 INFO ", AT.replace(microsecond=123000), ""),
         ("2026-07-23T05:31:43.5Z pod INFO TP0] ", AT.replace(microsecond=500000), "TP0"),
@@ -234,6 +236,16 @@ def test_reads_what_people_made_of_the_line(fields, accept_len, throughput):
     assert window is not None
     assert window.accept_len_logged == accept_len
     assert window.throughput_tokens_per_s == throughput
+
+
+def test_reads_a_line_inside_a_json_string():
+    window = parse_decode_line(
+        f'{{"log":"{HEAD}, {USAGE}, accept len: 3.41, {TAIL}\\n","stream":"stderr",'
+        '"time":"2026-07-22T21:31:44.1Z"}'
+    )
+
+    assert window is not None
+    assert (window.logged_at, window.queued_requests, window.accept_len_logged) == (AT, 2, 3.41)
 
 
 PREFILL = "[2026-07-23 05:31:43 DP0 TP1] Prefill batch"

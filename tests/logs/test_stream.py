@@ -160,6 +160,7 @@ def test_containers_in_one_file_are_kept_apart():
         ("[2026-07-23T05:31:44+08:00] pod-7 >> (run 5) ", "pod-7"),
         ("GPU=0 Worker 0 (model_1) ", "model_1"),
         ("2026-07-23T05:31:43.5Z pod-8 INFO ", "pod-8"),
+        ("2026-07-23T05:31:43.5Z stderr F ", ""),
         ("Output throughput: 1161.636 token/s | ", ""),
     ],
 )
