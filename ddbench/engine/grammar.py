@@ -170,31 +170,39 @@ def _prose(rng: random.Random) -> tuple[str, str]:
     season, mood = rng.choice(words.SEASONS), rng.choice(words.MOODS)
     name, age = rng.choice(words.NAMES), rng.randrange(2, 100)
     question = (
-        f"Tell of {name}, {age}, and the {mood.adjective} {animal} by the {place} in {season.name}"
+        f"Tell of {name}, {age}, and the {mood.name} {animal.name} by the {place.name} "
+        f"in {season.name}"
     )
+    goes = f"{name} {rng.choice(mood.verbs)} {rng.choice(mood.manners)}"
     opening = rng.choice(
         (
-            f"{rng.choice(season.weather)}, and {name} {rng.choice(mood.verbs)} to the {place}.",
-            f"{name} was {age} when {rng.choice(season.scenes)} by the {place}.",
-            f"By the {place} {rng.choice(season.scenes)}, and {name} {rng.choice(mood.verbs)} on.",
+            f"{rng.choice(season.weather)}, and {goes} to the {rng.choice(season.looks)} "
+            f"{place.name}.",
+            f"{name} was {age} when {rng.choice(season.scenes)} by the {rng.choice(season.looks)} "
+            f"{place.name}.",
+            f"{rng.choice(season.weather)}. {goes} past the {rng.choice(season.looks)} "
+            f"{rng.choice(place.things)}.",
         )
     )
     middle = rng.choice(
         (
-            f"The {animal} {rng.choice(mood.acts)} {rng.choice(words.WHERE)}",
-            f"There a {animal} {rng.choice(mood.acts)} {rng.choice(words.WHERE)}",
-            f"{rng.choice(words.SOON)} the {animal} {rng.choice(mood.acts)}",
+            f"The {rng.choice(animal.looks)} {animal.name} {rng.choice(animal.acts)} "
+            f"{rng.choice(words.WHERE)} the {rng.choice(place.things)}",
+            f"{rng.choice(words.SOON)} the {animal.name} {rng.choice(animal.acts)} "
+            f"{rng.choice(mood.manners)}",
         )
     )
     ending = rng.choice(
         (
-            f", {rng.choice(mood.manner)} as {rng.choice(words.LIKE)}.",
-            f" and {rng.choice(words.HELD)} {rng.choice(words.GIFTS)} {rng.choice(words.WHERE)}.",
-            f", and {name} {rng.choice(words.FELT)} {rng.choice(words.GIFTS)}.",
+            f", {rng.choice(animal.looks)} as {rng.choice(words.LIKE)}.",
+            f" and {rng.choice(words.HELD)} a {rng.choice(season.looks)} "
+            f"{rng.choice(words.GIFTS)}.",
+            f", and {name} {rng.choice(words.FELT)} a {rng.choice(words.GIFTS)} "
+            f"{rng.choice(words.WHERE)} the {rng.choice(place.things)}.",
         )
     )
-    last = rng.choice(words.CLOSING)
-    return question, f"{opening} {middle}{ending} {last} {rng.choice(words.GIFTS)}."
+    last = f"{rng.choice(words.CLOSING)} the {rng.choice(season.looks)} {rng.choice(words.GIFTS)}."
+    return question, f"{opening} {middle}{ending} {last}"
 
 
 DOMAINS: dict[str, Callable[[random.Random], tuple[str, str]]] = {

@@ -32,14 +32,6 @@ SERVICES = (
     "gateway", "router", "cache", "store", "queue", "index", "mailer", "ledger", "proxy",
     "planner"
 )
-ANIMALS = (
-    "fox", "heron", "beaver", "badger", "crow", "hare", "swan", "stag", "lynx", "goose", "wolf",
-    "robin", "toad", "mole"
-)
-PLACES = (
-    "river", "mill", "harbour", "forest", "bridge", "quarry", "orchard", "chapel", "meadow",
-    "lighthouse", "well", "moor"
-)
 # fmt: on
 
 
@@ -104,91 +96,115 @@ EVENTS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Animal:
+    name: str
+    looks: tuple[str, ...]
+    acts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    name: str
+    things: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Season:
     name: str
     weather: tuple[str, ...]
     scenes: tuple[str, ...]
-
-
-SEASONS = (
-    Season(
-        "spring",
-        ("Rain fell all night", "The ice had gone", "Warm wind came up", "The hedges were green"),
-        ("the snow melted", "the first leaves opened", "the water rose", "lambs were born"),
-    ),
-    Season(
-        "summer",
-        ("Dust lay on the road", "The days were long", "Bees hung in the heat", "No cloud passed"),
-        ("the grass turned yellow", "swallows hunted late", "the air stood still", "hay was cut"),
-    ),
-    Season(
-        "autumn",
-        ("Fog came early", "The nights grew cold", "Leaves blew past", "Smoke rose from fires"),
-        ("apples fell", "the geese left", "mushrooms grew", "the light turned red"),
-    ),
-    Season(
-        "winter",
-        ("Snow lay deep", "The pond had frozen", "Frost bit hard", "The sky was white"),
-        ("the wind howled", "ice broke branches", "no bird sang", "the lanterns burned all day"),
-    ),
-)
+    looks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Mood:
-    adjective: str
+    name: str
     verbs: tuple[str, ...]
-    acts: tuple[str, ...]
-    manner: tuple[str, ...]
+    manners: tuple[str, ...]
 
 
+ANIMALS = (
+    Animal("fox", ("red", "lean", "clever"), ("trotted", "listened", "dug", "yawned")),
+    Animal("heron", ("tall", "grey", "stiff"), ("stood", "fished", "stared", "rose")),
+    Animal("beaver", ("wet", "round", "busy"), ("gnawed", "swam", "built", "dived")),
+    Animal("badger", ("broad", "striped", "stubborn"), ("dug", "grunted", "slept", "sniffed")),
+    Animal("crow", ("black", "hoarse", "clever"), ("called", "hopped", "stole", "circled")),
+    Animal("hare", ("lean", "long", "nervous"), ("ran", "froze", "drummed", "listened")),
+    Animal("stag", ("tall", "crowned", "brown"), ("roared", "grazed", "stood", "leapt")),
+    Animal("lynx", ("spotted", "silent", "lean"), ("crouched", "stared", "leapt", "purred")),
+    Animal("goose", ("white", "loud", "round"), ("hissed", "waddled", "swam", "called")),
+    Animal("wolf", ("grey", "lean", "silent"), ("howled", "trotted", "waited", "sniffed")),
+    Animal("robin", ("tiny", "red", "round"), ("sang", "hopped", "pecked", "nested")),
+    Animal("toad", ("brown", "wet", "broad"), ("croaked", "sat", "blinked", "hopped")),
+)
+PLACES = (
+    Place("river", ("ford", "reeds", "boats", "bank")),
+    Place("mill", ("wheel", "sacks", "pond", "hedge")),
+    Place("harbour", ("nets", "boats", "crane", "steps")),
+    Place("forest", ("ferns", "oaks", "clearing", "brook")),
+    Place("bridge", ("arches", "railing", "road", "bank")),
+    Place("quarry", ("rocks", "crane", "ladder", "pond")),
+    Place("orchard", ("trees", "baskets", "hedge", "ladder")),
+    Place("chapel", ("bell", "steps", "graves", "lamp")),
+    Place("meadow", ("hay", "brook", "hedge", "flowers")),
+    Place("lighthouse", ("rocks", "lamp", "steps", "waves")),
+    Place("well", ("rope", "bucket", "stones", "yard")),
+    Place("moor", ("heather", "bog", "road", "stones")),
+)
+SEASONS = (
+    Season(
+        "spring",
+        ("Rain fell", "The ice was gone", "Warm wind rose", "Hedges turned green"),
+        ("the snow melted", "leaves opened", "the water rose", "lambs were born"),
+        ("muddy", "green", "fresh", "noisy", "swollen"),
+    ),
+    Season(
+        "summer",
+        ("Dust hung low", "Days were long", "Bees hummed", "No cloud passed"),
+        ("the grass dried", "swallows hunted", "the air stood still", "hay was cut"),
+        ("hot", "dusty", "golden", "lazy", "bright"),
+    ),
+    Season(
+        "autumn",
+        ("Fog came early", "Nights grew cold", "Leaves blew past", "Smoke rose"),
+        ("apples fell", "the geese left", "mushrooms grew", "the light turned red"),
+        ("misty", "golden", "windy", "brown", "wet"),
+    ),
+    Season(
+        "winter",
+        ("Snow lay deep", "The pond froze", "Frost bit hard", "The sky was white"),
+        ("the wind howled", "ice broke branches", "no bird sang", "lanterns burned"),
+        ("frozen", "white", "silent", "bare", "cold"),
+    ),
+)
 MOODS = (
-    Mood(
-        "shy",
-        ("crept", "tiptoed", "went softly"),
-        ("hid", "peered out", "waited", "slipped away"),
-        ("quiet", "small", "still"),
-    ),
-    Mood(
-        "proud",
-        ("marched", "strode", "walked tall"),
-        ("stood guard", "looked down on all", "turned its head", "kept its ground"),
-        ("bright", "grand", "calm"),
-    ),
-    Mood(
-        "hungry",
-        ("hurried", "ran", "pushed"),
-        ("dug for roots", "searched", "ate what it found", "sniffed about"),
-        ("quick", "thin", "sharp"),
-    ),
-    Mood(
-        "old",
-        ("limped", "walked slowly", "wandered"),
-        ("slept", "rested", "remembered better years", "sat and watched"),
-        ("slow", "grey", "patient"),
-    ),
-    Mood(
-        "playful",
-        ("danced", "skipped", "raced"),
-        ("chased its tail", "rolled over", "jumped about", "splashed"),
-        ("merry", "light", "wild"),
-    ),
+    Mood("shy", ("crept", "tiptoed", "slipped"), ("softly", "alone", "unseen", "slowly")),
+    Mood("proud", ("marched", "strode", "walked"), ("upright", "slowly", "grandly", "alone")),
+    Mood("hungry", ("hurried", "ran", "pushed"), ("quickly", "blindly", "onward", "early")),
+    Mood("old", ("limped", "walked", "wandered"), ("slowly", "carefully", "alone", "late")),
+    Mood("playful", ("danced", "skipped", "raced"), ("gladly", "loudly", "early", "wildly")),
 )
-WHERE = (
-    "under the old oak",
-    "behind a wall",
-    "near the gate",
-    "in the reeds",
-    "among the stones",
-    "beside the path",
-    "at the edge of the field",
-    "on the far bank",
+WHERE = ("under", "behind", "near", "among", "beside", "above", "beyond")
+SOON = ("At dusk", "Before long", "Towards evening", "At noon", "At first light", "Later")
+LIKE = ("a feather", "the moon", "water", "a bell", "any king", "a child", "old silver")
+HELD = ("guarded", "took", "left", "found", "buried", "broke", "dropped")
+GIFTS = (
+    "ring",
+    "nest",
+    "coat",
+    "loaf",
+    "song",
+    "letter",
+    "key",
+    "lamp",
+    "drum",
+    "mask",
+    "shoe",
+    "map",
+    "coin",
+    "flute",
 )
-SOON = ("At dusk", "Before long", "Towards evening", "Once all was quiet", "At first light")
-LIKE = ("a feather", "the moon", "falling water", "a bell at noon", "any king", "a child at play")
-HELD = ("guarded", "carried off", "left behind", "found", "buried")
-GIFTS = ("a silver ring", "an empty nest", "a warm coat", "some bread", "an old song", "a letter")
-FELT = ("thought of", "wished for", "spoke of", "gave it", "had lost")
+FELT = ("wished for", "drew", "saw", "lost", "sold", "hid", "carried")
 FIRST = ("First add", "To begin, add", "Start by adding", "Add", "Put together")
 THEN = ("Then take off", "Next subtract", "Now remove", "From that take", "Subtract")
 SO = ("So", "Therefore", "In the end", "That means", "Hence")
@@ -225,11 +241,11 @@ WAYS = ("train", "ship", "truck", "bike", "drone", "post", "foot", "barge")
 MEASURES = ("ms", "kb", "tries", "hops", "depth", "lag")
 ASIDES = ("(as planned)", "(again)", "(see runbook)", "(first time)", "(quietly)", "(by hand)")
 CLOSING = (
-    "Nobody spoke of",
-    "All that stayed was",
-    "Years later someone found",
-    "In the evening there was",
-    "Far away a bell rang for",
-    "The children drew",
-    "Only the wind kept",
+    "Nobody mentioned",
+    "What stayed was",
+    "Years later they found",
+    "Evening brought",
+    "A bell rang for",
+    "Children drew",
+    "Only wind touched",
 )

@@ -22,8 +22,8 @@ from ddbench.engine.train.questions import write_questions
 from ddbench.engine.train.rollouts import greedy_answers
 from ddbench.engine.train.tokenizer import END_OF_TEXT_ID, MASK_ID, VOCABULARY, train_tokenizer
 
-TRAINING_EXAMPLES = 60_000
-ROLLOUTS = 12_000
+TRAINING_EXAMPLES = 40_000
+ROLLOUTS = 6_000
 MAX_ANSWER_TOKENS = 96
 
 SHAPE = LayerShape(
@@ -108,10 +108,10 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m ddbench.engine.train", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("weights"), help="folder to write to")
-    parser.add_argument("--steps", type=int, default=2400, help="of the target")
-    parser.add_argument("--drafter-steps", type=int, default=1800)
+    parser.add_argument("--steps", type=int, default=1000, help="of the target")
+    parser.add_argument("--drafter-steps", type=int, default=500)
     parser.add_argument(
-        "--early-step", type=int, default=100, help="the undertrained drafter stops here"
+        "--early-step", type=int, default=50, help="the undertrained drafter stops here"
     )
     parser.add_argument("--batch", type=int, default=32, help="documents a step")
     parser.add_argument("--examples", type=int, default=TRAINING_EXAMPLES)
