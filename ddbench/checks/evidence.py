@@ -40,6 +40,16 @@ class StatedRatios:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftCounts:
+    """Drafted, accepted and emitted tokens that a log line counts, as vLLM's do."""
+
+    accepted: int | None
+    drafted: int | None
+    emitted: int | None
+    drafts_a_step: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """One verify step of one request, from a step trace. Node 0 is the root.
 
@@ -107,6 +117,7 @@ class Evidence:
     settings: Mapping[str, str] = field(default_factory=dict)
     server_env: Mapping[str, str] = field(default_factory=dict)
     steps: tuple[StepRecord, ...] = ()
+    draft_counts: tuple[DraftCounts, ...] = ()
     stop_ids: frozenset[int] = frozenset()
     repeat: int = 0
     visit: int = 0
@@ -126,6 +137,12 @@ class Comparison:
     """Everything given to one check, for the rules that hold runs against each other."""
 
     runs: tuple[Evidence, ...]
+
+    @property
+    def source(self) -> str:
+        """The one file or folder that all runs come from; empty when there are several."""
+        sources = {run.source for run in self.runs}
+        return sources.pop() if len(sources) == 1 else ""
 
     @property
     def subject(self) -> str:

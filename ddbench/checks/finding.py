@@ -21,6 +21,7 @@ class Finding:
     subject: str
     message: str
     remedy: str
+    source: str = ""  # the file or folder that it was read from
 
 
 @dataclass(frozen=True, slots=True)

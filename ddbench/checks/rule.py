@@ -36,7 +36,7 @@ class Rule(Generic[E]):
     def findings(self, evidence: E) -> Iterator[Finding | Skipped]:
         """What the check says of `evidence`, or one Skipped that names every missing need."""
         if missing := [need.what for need in self.needs if not need.present(evidence)]:
-            yield Skipped(self.code, missing=", ".join(missing), subject=evidence.subject)
+            yield Skipped(self.code, missing="; ".join(missing), subject=evidence.subject)
             return
         for outcome in self.check(evidence):
             if isinstance(outcome, Lacks):
@@ -49,6 +49,7 @@ class Rule(Generic[E]):
                 subject=found.subject or evidence.subject,
                 message=found.message,
                 remedy=found.remedy or self.remedy,
+                source=evidence.source,
             )
 
 

@@ -1,11 +1,13 @@
 """Every rule on every piece of evidence."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ddbench.checks.evidence import Comparison, Evidence
 from ddbench.checks.finding import Finding, Severity, Skipped
 from ddbench.checks.table import COMPARISON_RULES, RULES
+
+Wanted = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,26 +22,42 @@ class Report:
         return any(finding.severity is Severity.ERROR for finding in self.findings)
 
 
-def check(
-    evidence: Sequence[Evidence], *, wanted: Callable[[str], bool] = lambda _code: True
-) -> Report:
+def everything(_code: str) -> bool:
+    return True
+
+
+def check(evidence: Sequence[Evidence], *, wanted: Wanted = everything) -> Report:
     """Run the rules whose code is `wanted`: each on every run, then those between runs on all."""
-    outcomes: list[Finding | Skipped] = []
-    for one in evidence:
-        for rule in RULES:
-            if wanted(rule.code):
-                outcomes += rule.findings(one)
+    outcomes = [outcome for one in evidence for outcome in check_one(one, wanted=wanted)]
+    return report_of([*outcomes, *check_between(evidence, wanted=wanted)])
+
+
+def check_one(evidence: Evidence, *, wanted: Wanted = everything) -> Iterator[Finding | Skipped]:
+    """The rules that look at one run."""
+    for rule in RULES:
+        if wanted(rule.code):
+            yield from rule.findings(evidence)
+
+
+def check_between(
+    evidence: Sequence[Evidence], *, wanted: Wanted = everything
+) -> Iterator[Finding | Skipped]:
+    """The rules that hold runs against each other."""
     together = Comparison(tuple(evidence))
-    for between in COMPARISON_RULES:
-        if wanted(between.code):
-            outcomes += between.findings(together)
+    for rule in COMPARISON_RULES:
+        if wanted(rule.code):
+            yield from rule.findings(together)
+
+
+def report_of(outcomes: Iterable[Finding | Skipped]) -> Report:
+    everything_said = list(outcomes)
     return Report(
-        findings=tuple(o for o in outcomes if isinstance(o, Finding)),
-        skipped=tuple(o for o in outcomes if isinstance(o, Skipped)),
+        findings=tuple(o for o in everything_said if isinstance(o, Finding)),
+        skipped=tuple(o for o in everything_said if isinstance(o, Skipped)),
     )
 
 
-def selector(select: Iterable[str], ignore: Iterable[str]) -> Callable[[str], bool]:
+def selector(select: Iterable[str], ignore: Iterable[str]) -> Wanted:
     """A `wanted` for prefixes of codes ("DDB1", "DDB101"); an empty `select` wants everything.
 
     The longest matching prefix wins, so `--ignore DDB1 --select DDB104` keeps just that one.
@@ -49,6 +67,8 @@ def selector(select: Iterable[str], ignore: Iterable[str]) -> Callable[[str], bo
     def wanted(code: str) -> bool:
         keep = max((len(p) for p in selected if code.startswith(p)), default=0)
         drop = max((len(p) for p in ignored if code.startswith(p)), default=0)
-        return keep >= drop and (keep > 0 or not selected) if keep or drop else not selected
+        if not selected:
+            return drop == 0
+        return keep > 0 and keep >= drop
 
     return wanted

@@ -3,15 +3,21 @@
 import re
 
 from ddbench.checks.evidence import Evidence
+from ddbench.records import StartupFact
 
-_PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(\[[^\]]*\]|'[^']*'|[^,\s]+)")
+_PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[^,\s]+)")
+
+
+def settings_in(fact: StartupFact) -> dict[str, str]:
+    """The settings that one line states, as text, quotes removed."""
+    return {name: value.strip("'\"").rstrip(".") for name, value in _PAIR.findall(fact.value)}
 
 
 def startup_values(evidence: Evidence, fact: str) -> dict[str, str]:
     """{"block_size": "8", ...} from the last start-up line of kind `fact`; empty without one."""
     for said in reversed(evidence.startup):
         if said.name == fact:
-            return {n: v.strip("'").rstrip(".") for n, v in _PAIR.findall(said.value)}
+            return settings_in(said)
     return {}
 
 

@@ -26,6 +26,7 @@ from ddbench.checks.acceptance.cumulative_accept_len_disagrees import (
 from ddbench.checks.acceptance.draft_count_against_tokens import draft_count_against_tokens
 from ddbench.checks.acceptance.generated_tokens_disagree import generated_tokens_disagree
 from ddbench.checks.acceptance.histogram_against_counts import histogram_against_counts
+from ddbench.checks.acceptance.more_accepted_than_emitted import more_accepted_than_emitted
 from ddbench.checks.acceptance.more_drafts_accepted_than_offered import (
     more_drafts_accepted_than_offered,
 )
@@ -136,6 +137,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     tokens_after_the_end,  # DDB127
     cache_slots_leak,  # DDB128
     published_anchor_missed,  # DDB129
+    more_accepted_than_emitted,  # DDB130
     trace_depth_out_of_range,  # DDB140
     trace_accepted_path_broken,  # DDB141
     trace_accepted_token_not_target,  # DDB142
@@ -198,4 +200,8 @@ COMPARISON_RULES: tuple[Rule[Comparison], ...] = (
     result_used_twice,  # DDB417
     sampling_looks_greedy,  # DDB418
     drafting_slower_than_plain,  # DDB419
+)
+
+ALL_RULES: tuple[Rule[Evidence] | Rule[Comparison], ...] = tuple(
+    sorted((*RULES, *COMPARISON_RULES), key=lambda rule: rule.code)
 )

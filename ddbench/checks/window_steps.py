@@ -92,17 +92,20 @@ def cut_bound(
     """F*D/S of window `index`: what cuts at end-of-text can take off its mean commit, at most.
 
     A request that ends at a window's edge is logged in the neighbour, so F is taken over the
-    window and one on either side.
+    window and one on either side. Where the lines do not give it, F is all requests of the run and
+    one of its warm-up. None without either, or without --decode-log-interval.
     """
-    finished = 0
+    interval = log_interval(evidence)
+    if interval is None:
+        return None
+    finished: int | None = 0 if index else None
     for i in range(max(1, index - 1), min(len(rank), index + 2)):
         ended = finished_in(rank[i - 1], rank[i], evidence.prefill)
-        if ended is None:
+        finished = None if ended is None or finished is None else finished + ended
+    if finished is None:
+        if not evidence.completed:
             return None
-        finished += ended
-    if index == 0:
-        return None
-    fewest = min(rank[index - 1].running_requests or 0, rank[index].running_requests or 0)
-    if (interval := log_interval(evidence)) is None:
-        return None
+        finished = len(evidence.requests) + 1
+    before = rank[index - 1] if index else rank[index]
+    fewest = min(before.running_requests or 0, rank[index].running_requests or 0)
     return finished * depth / (interval * max(1, fewest))

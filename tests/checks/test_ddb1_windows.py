@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ddbench.checks.evidence import Evidence
+from ddbench.checks.evidence import DraftCounts, Evidence
 from ddbench.checks.finding import Severity
 from ddbench.records import Speculation
 
@@ -405,3 +405,12 @@ def test_a_tree_size_that_counts_the_root_fires(window, tree, step, fired, silen
     fired("DDB119", log(5.0), "outside 1 to 3")
     fired("DDB119", log(2.4, steps=(step(),)), "outside 3 to 3")
     silent("DDB119", log(3.0, steps=(step(),)))
+
+
+def test_more_accepted_than_emitted_is_no_prefix_acceptance(fired, silent):
+    def log(accepted, drafted, emitted):
+        return Evidence("log", draft_counts=(DraftCounts(accepted, drafted, emitted, 4),))
+
+    silent("DDB130", log(44, 80, 60))
+    fired("DDB130", log(44, 80, 12), "44 tokens accepted and 12 emitted")
+    fired("DDB130", log(44, 40, None), "40 drafted")

@@ -64,7 +64,7 @@ def test_a_concurrency_that_was_never_reached_fires(healthy, fired, silent):
 
     silent("DDB204", healthy)
     silent("DDB204", running(1, 4, 4, 3, 4, 4, 2, 1))  # ramp and tail are left out
-    fired("DDB204", running(1, 2, 2, 1, 2), "1.8 requests", "where 4")
+    fired("DDB204", running(1, 2, 2, 1, 2, 2), "1.8 requests", "where 4")
 
 
 def test_without_a_log_the_clients_own_concurrency_counts(healthy, answer, fired, silent):

@@ -9,6 +9,7 @@ from ddbench.checks.rule import rule
 from ddbench.checks.window_steps import by_rank
 
 SHARE = 0.8
+FEWEST_WINDOWS = 5
 
 
 @rule(
@@ -28,8 +29,9 @@ def concurrency_never_reached(evidence: Evidence) -> Iterator[Outcome]:
     ## How it is computed
     Mean #running-req over the log's windows, without the first and without the tail in which
     answers run out (the windows after the last one with the full number, or with the most), summed
-    over data-parallel ranks: at least 80 % of the concurrency. Without a log, the client's own
-    achieved concurrency: request-seconds in flight between first and last send, over that span.
+    over data-parallel ranks: at least 80 % of the concurrency. With fewer than five such windows,
+    the client's own achieved concurrency: request-seconds in flight between first and last send,
+    over that span.
 
     ## Example
     Bad: 64 asked for, 20.3 running on average.
@@ -38,26 +40,24 @@ def concurrency_never_reached(evidence: Evidence) -> Iterator[Outcome]:
     if evidence.load is None:
         return
     asked = evidence.load.concurrency
-    running = sum(
-        _mean_running([w.running_requests for w in r], asked) for r in by_rank(evidence.windows)
-    )
-    if running:
+    ranks = [_body([w.running_requests for w in r], asked) for r in by_rank(evidence.windows)]
+    if ranks and min(len(body) for body in ranks) >= FEWEST_WINDOWS:
+        running = sum(fmean(body) for body in ranks)
         if running < SHARE * asked:
             yield f"{running:.1f} requests running on average where {asked} were asked for"
         return
     achieved = achieved_concurrency(evidence)
     if achieved is None:
-        yield Lacks("log windows with #running-req, or requests sent over a span of time")
+        yield Lacks("five log windows with #running-req, or requests sent over a span of time")
     elif achieved < SHARE * asked:
         yield f"{achieved:.1f} requests in flight on average where {asked} were asked for"
 
 
-def _mean_running(values: list[int | None], asked: int) -> float:
-    """Over the windows up to the last that ran as many as ever (at most `asked`); 0 without any."""
+def _body(values: list[int | None], asked: int) -> list[int]:
+    """The windows from the second to the last that ran as many as ever (at most `asked`)."""
     known = [value for value in values if value]
     if not known:
-        return 0.0
+        return []
     full = min(asked, max(known))
     last = max(i for i, value in enumerate(known) if value >= full)
-    body = known[1 : last + 1] or known[: last + 1]
-    return fmean(body)
+    return known[1 : last + 1]

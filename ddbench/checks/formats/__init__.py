@@ -1,0 +1,1 @@
+"""A report as text for people and for other programs. Pure: records in, text out."""
