@@ -1,7 +1,8 @@
 """Where `ddbench check` gets its evidence: run folders, server logs, step traces, answers."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ from ddbench.load.bad_answer import BadAnswer
 from ddbench.logs.line_records import LogRecord, UnreadableLine
 from ddbench.logs.stream import read_log
 from ddbench.logs.vllm_line import VllmLoadWindow, VllmSpecWindow
-from ddbench.records import DecodeWindow, PrefillWindow, RequestCompleted, StartupFact
+from ddbench.records import (
+    DecodeWindow,
+    PrefillWindow,
+    RequestCompleted,
+    ServerConfig,
+    StartupFact,
+)
 from ddbench.runs.store import RunStore
 
 WINDOWS_A_PART = 100_000  # a longer log is checked in parts, so that memory stays constant
@@ -51,9 +58,14 @@ def read_evidence(path: Path | None, reading: Reading) -> Iterator[Evidence]:
 
 
 def _run(folder: Path) -> Iterator[Evidence]:
+    """Every done trial; then the step traces of servers that ran several of them.
+
+    A server that ran one trial gives it its trace, so that steps and answers can be compared.
+    """
     with RunStore.open(folder) as store:
         launches = store.launches()
         startup: dict[str, tuple[StartupFact, ...]] = {}
+        done = Counter(r.trial.server for r in store.results() if r.failure is None)
         for result in store.results():
             if result.failure is not None:
                 continue
@@ -63,7 +75,26 @@ def _run(folder: Path) -> Iterator[Evidence]:
                 if launch.log_name not in startup:
                     startup[launch.log_name] = _startup_facts(store.log_path(launch.log_name))
                 facts = startup[launch.log_name]
-            yield run_evidence(result, launch, source=str(folder), startup=facts)
+            evidence = run_evidence(result, launch, source=str(folder), startup=facts)
+            trace = _trace_of(result.trial.server)
+            if trace is not None and done[result.trial.server] == 1:
+                evidence = replace(evidence, steps=tuple(read_step_trace(trace)))
+            yield evidence
+        for server in done:
+            trace = _trace_of(server)
+            if trace is not None and done[server] > 1:
+                yield Evidence(
+                    f"step trace {trace.name}",
+                    source=str(folder),
+                    speculation=server.speculation,
+                    steps=tuple(read_step_trace(trace)),
+                )
+
+
+def _trace_of(server: ServerConfig) -> Path | None:
+    """The trace that the server was told to write, where it is still there."""
+    path = dict(server.flags).get("step-trace")
+    return Path(path) if isinstance(path, str) and Path(path).is_file() else None
 
 
 def _startup_facts(log: Path) -> tuple[StartupFact, ...]:

@@ -136,16 +136,18 @@ def test_weights_of_one_shard_are_not_calibrated(step, fired, silent, skipped):
     skipped("DDB152", trace_of(9, 0.5), "10 requests")
 
 
-def test_a_trace_and_its_answers_hold_the_same_tokens(step, answer, tree, fired, silent, skipped):
-    def run(request):
-        steps = (step(), step(step=1, prefix_len=19))
-        return Evidence("t", speculation=tree, steps=steps, requests=(request,))
+def test_every_answer_stands_in_the_trace(step, answer, tree, fired, silent):
+    made = (7, 11, 13, 50, 11, 13, 50)  # the prefill's token, then two steps
 
-    silent("DDB153", run(answer(completion_tokens=7, verify_ct=2)))
-    fired("DDB153", run(answer(completion_tokens=8, verify_ct=2)), "6 tokens in 2", "7 in 2")
-    fired("DDB153", run(answer(completion_tokens=7, verify_ct=3)), "6 in 3")
-    two = replace(run(answer()), requests=(answer("a"), answer("b")))
-    skipped("DDB153", two, "it has 1, the run 2")
+    def run(*requests):
+        steps = (step(), step(step=1, prefix_len=19), step(rid="warm-up"))
+        return Evidence("t", speculation=tree, steps=steps, requests=requests)
+
+    silent("DDB153", run(answer(output_ids=made, verify_ct=2)))
+    fired("DDB153", run(answer(output_ids=(*made, 9), verify_ct=2)), "8 tokens that no steps")
+    fired("DDB153", run(answer(output_ids=made, verify_ct=3)), "reports 3 steps")
+    twice = [answer(name, output_ids=made, verify_ct=2) for name in ("a", "b")]
+    fired("DDB153", run(*twice), "1 of 2")
 
 
 LINE = {
