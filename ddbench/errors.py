@@ -8,7 +8,8 @@ DdbenchError                 what went wrong + what to do; the CLI prints both
 │   ├── PortInUse
 │   ├── ServerExitedEarly
 │   ├── ServerNotReady
-│   └── ServerSurvived       still alive after SIGKILL
+│   ├── ServerSurvived       still alive after SIGKILL
+│   └── UnitEnded            a systemd unit ended in a way that its state explains
 ├── LogFormatError           a log line of a known kind that we cannot read
 ├── ModelFilesError          weights, config or tokenizer that the embedded engine cannot use
 ├── SetupError               an environment that ddbench cannot prepare
@@ -80,6 +81,18 @@ class ServerSurvived(ServerError):
             f"processes {pids} of the server outlived SIGKILL",
             remedy="They hang in the kernel, often in a GPU driver: look at `dmesg`.",
         )
+
+
+class UnitEnded(ServerError):
+    """`crash_class` and `evidence` as in a Failure. certain: no line of the log can say it better."""
+
+    def __init__(
+        self, unit: str, *, crash_class: str, evidence: str, certain: bool, remedy: str
+    ) -> None:
+        super().__init__(f"{unit} ended: {evidence}", remedy=remedy)
+        self.crash_class = crash_class
+        self.evidence = evidence
+        self.certain = certain
 
 
 class LogFormatError(DdbenchError):

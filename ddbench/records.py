@@ -154,6 +154,8 @@ class RunningServer:
     pid: int | None  # None: a server that someone else runs
     log_path: Path | None
     startup_s: float
+    unit: str | None = None  # systemd's name for it
+    log_lag_s: float = 0.0  # how long after an answer the log may still lack its lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ddbench.errors import PortInUse, ServerError, ServerExitedEarly, ServerNotReady
+from ddbench.errors import PortInUse, ServerError, ServerExitedEarly, ServerNotReady, UnitEnded
 from ddbench.records import Failure
 from ddbench.server.crash_table import (
     LEVELS,
@@ -49,10 +49,10 @@ def classify(
     request has nothing in its log.
     """
     secrets = secret_values()
-    found = _in_responses(responses) or _in_log(
-        _lines(log), waited=isinstance(error, ServerNotReady)
-    )
-    if found is None:
+    found = _in_responses(responses) or _in_log(_lines(log), _levels(error))
+    if isinstance(error, UnitEnded) and error.certain:
+        found = _of_unit(error, log_says=found)
+    elif found is None:
         found = _unexplained(log, error, responses)
     return Failure(
         crash_class=found.crash_class,
@@ -73,10 +73,17 @@ def _in_responses(responses: Sequence[str]) -> Failure | None:
     return Failure(crash_class.name, _shown(evidence), crash_class.advice)
 
 
-def _in_log(lines: Iterable[str], *, waited: bool) -> Failure | None:
-    """The first line of the most telling level. `waited`: ddbench ended a server that was slow,
-    so the tracebacks and symptoms at the end are its own doing."""
-    counted: Sequence[Level] = ("cause", "wrapper") if waited else LEVELS
+def _levels(error: ServerError | None) -> Sequence[Level]:
+    """Which lines of the log count, beside what starting the server raised."""
+    if isinstance(error, ServerNotReady):  # ddbench ended it: the tracebacks are its own doing
+        return ("cause", "wrapper")
+    if isinstance(error, UnitEnded):  # its state says more than what every failure shows
+        return ("cause", "wrapper", "exception")
+    return LEVELS
+
+
+def _in_log(lines: Iterable[str], counted: Sequence[Level]) -> Failure | None:
+    """The first line of the most telling level among `counted`."""
     first: dict[Level, tuple[CrashClass, str]] = {}
     above: deque[str] = deque(maxlen=NEAR_LINES)
     in_traceback_of: Level | None = None
@@ -116,6 +123,8 @@ def _unexplained(
     tail = last_lines(log) if isinstance(log, Path) else "\n".join((log or "").splitlines()[-20:])
     if isinstance(error, ServerNotReady):
         return Failure("not_ready", tail, error.remedy)
+    if isinstance(error, UnitEnded):
+        return Failure(error.crash_class, f"{error.evidence}\n{tail}".strip(), error.remedy)
     if isinstance(error, PortInUse):
         return Failure("port_in_use_http", str(error), error.remedy)
     if isinstance(error, ServerExitedEarly):
@@ -125,6 +134,13 @@ def _unexplained(
         return Failure("unknown", f"{error}\n{tail}".strip(), error.remedy)
     told = [text for text, _ in Counter(responses).most_common(1)]
     return Failure("unknown", "\n".join([*map(_shown, told), tail]).strip(), _READ_LOG)
+
+
+def _of_unit(error: UnitEnded, *, log_says: Failure | None) -> Failure:
+    if log_says is None:
+        return Failure(error.crash_class, error.evidence, error.remedy)
+    evidence = f"{error.evidence}\nits log: {log_says.crash_class}: {log_says.evidence}"
+    return Failure(error.crash_class, evidence, log_says.advice)
 
 
 def _lines(log: Path | str | None) -> Iterator[str]:

@@ -65,7 +65,7 @@ class ProcessTree:
             self._signal(signal.SIGTERM)
             self._wait_until_gone(grace_s)
         finally:
-            with _signals_held():
+            with signals_held():
                 survivors = self._kill()
         if survivors:
             raise ServerSurvived(sorted(process.pid for process in survivors))
@@ -106,7 +106,7 @@ def _lives(process: psutil.Process) -> bool:
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
+def signals_held() -> Iterator[None]:
     """Ctrl-C and SIGTERM wait until the block is done."""
     held = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, held)

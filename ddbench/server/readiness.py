@@ -5,19 +5,19 @@ names our model counts.
 """
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from ddbench.errors import ServerError, ServerExitedEarly, ServerNotReady
+from ddbench.errors import ServerError, ServerNotReady
 from ddbench.server.http import ask
 from ddbench.server.log_tail import last_lines
-from ddbench.server.process_tree import ProcessTree
 
 POLL_INTERVAL_S = 0.25
 ANSWER_TIMEOUT_S = 20.0  # /health_generate decodes a token, and the first one may compile kernels
 
 
 def wait_until_ready(
-    tree: ProcessTree,
+    require_running: Callable[[], None],
     base_url: str,
     *,
     expected_model: str | None,
@@ -26,14 +26,15 @@ def wait_until_ready(
 ) -> None:
     """Returns when the server answers and its process lives.
 
-    Raises ServerExitedEarly as soon as the process ends, ServerNotReady after `timeout_s`.
+    require_running raises when it does not, and that passes through at once. Raises ServerNotReady
+    after `timeout_s`.
     """
     started_at = time.monotonic()
     while (waited_s := time.monotonic() - started_at) < timeout_s:
-        if (exit_code := tree.exit_code()) is not None:
-            raise ServerExitedEarly(exit_code, log_path, last_lines(log_path))
+        require_running()
         answer_s = min(ANSWER_TIMEOUT_S, timeout_s - waited_s)
-        if is_ready(base_url, expected_model, timeout_s=answer_s) and tree.exit_code() is None:
+        if is_ready(base_url, expected_model, timeout_s=answer_s):
+            require_running()
             return
         time.sleep(min(POLL_INTERVAL_S, max(0.0, timeout_s - waited_s)))
     raise ServerNotReady(timeout_s, log_path, last_lines(log_path))

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import psutil
 
-from ddbench.errors import ServerError
+from ddbench.errors import ServerError, ServerExitedEarly
 from ddbench.records import RunningServer, ServerCommand
 from ddbench.server import die_with_parent
+from ddbench.server.log_tail import last_lines
 from ddbench.server.ports import base_url, require_free
 from ddbench.server.process_tree import MARK, ProcessTree
 from ddbench.server.readiness import is_ready, wait_until_ready
@@ -46,11 +47,7 @@ def running_server(
     ServerSurvived if a process outlives SIGKILL, and in every other case none is left.
     """
     require_free(host, port)
-    if shutil.which(command.argv[0]) is None:
-        raise ServerError(
-            f"cannot run {command.argv[0]}: no such program",
-            remedy="Correct `python:` in the sweep file, or $DDBENCH_SGLANG_PYTHON.",
-        )
+    require_program(command)
     started_at = time.monotonic()
     mark = uuid.uuid4().hex
     wrapper = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid())]
@@ -64,10 +61,15 @@ def running_server(
             start_new_session=True,
         )
     tree = ProcessTree(process, mark)
+
+    def require_running() -> None:
+        if (exit_code := tree.exit_code()) is not None:
+            raise ServerExitedEarly(exit_code, log_path, last_lines(log_path))
+
     try:
         url = base_url(host, port)
         wait_until_ready(
-            tree,
+            require_running,
             url,
             expected_model=expected_model,
             log_path=log_path,
@@ -84,6 +86,15 @@ def running_server(
             tree.end(grace_s)
         finally:
             redact_log(log_path, secret_values())
+
+
+def require_program(command: ServerCommand) -> None:
+    """Raises ServerError when there is nothing to run."""
+    if shutil.which(command.argv[0]) is None:
+        raise ServerError(
+            f"cannot run {command.argv[0]}: no such program",
+            remedy="Correct `python:` in the sweep file, or $DDBENCH_SGLANG_PYTHON.",
+        )
 
 
 @contextmanager
