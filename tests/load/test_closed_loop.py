@@ -57,7 +57,7 @@ def test_as_many_requests_as_asked_are_in_flight(start: Callable[..., Any], ask:
     assert len(log) == 12
     assert max(in_flight) == 3
     assert outcome.client.connections == 3, "a connection is used again"
-    assert sum(r.e2e_s for r in outcome.requests) / outcome.wall_s == pytest.approx(3, abs=0.5)
+    assert 2 < sum(r.e2e_s for r in outcome.requests) / outcome.wall_s <= 3
 
 
 def test_times_count_from_the_first_send(rude_url: str, ask: Any) -> None:
@@ -171,10 +171,12 @@ def test_a_bug_in_a_callback_ends_the_load(rude_url: str) -> None:
     def wrong(_: Progress) -> None:
         raise ZeroDivisionError("a bug")
 
+    began_at = time.monotonic()
     with pytest.raises(ZeroDivisionError, match="a bug"):
         run_closed_loop(
             rude_url, [Prompt("p", "silent")], LoadConfig("test", 1, 1, 8), on_progress=wrong
         )
+    assert time.monotonic() - began_at < 20
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -1,13 +1,14 @@
 """Times against a server that knows when it wrote each event.
 
-The bounds are wide: they must hold on a machine that does other things too. The strict figures, at
-128 and 256 streams, are those of tests/benchmarks/bench_client.py.
+A busy machine spoils an attempt, a wrong clock spoils them all: one good attempt is enough. The
+figures at 128 and 256 streams are those of tests/benchmarks/bench_client.py.
 """
 
 import asyncio
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,32 +17,43 @@ import uvloop
 
 from ddbench.load.http_head import post_bytes, read_target
 from ddbench.load.http_stream import Inbox, connect, resolve
-from ddbench.records import RequestCompleted
+from ddbench.records import RequestCompleted, RequestOutcome
+
+ATTEMPTS = 5
 
 
 @pytest.mark.parametrize("streaming", [(), ("--incremental",)], ids=["cumulative", "incremental"])
 def test_times_are_those_of_the_server(
     streaming: tuple[str, ...], start: Callable[..., Any], ask: Any
 ) -> None:
-    with start("scheduled_server.py", "--ttft-ms", 40, "--gap-ms", 20, *streaming) as base_url:
-        outcome = ask(base_url, *map(str, range(48)), concurrency=16)
-        truth = {
-            record["prompt"]: record for record in requests.get(f"{base_url}/log", timeout=5).json()
-        }
+    options = ("--ttft-ms", 40, "--gap-ms", 20, "--events", 24, *streaming)
+    with start("scheduled_server.py", *options) as base_url:
+        for _ in range(ATTEMPTS):
+            outcomes = ask(base_url, *map(str, range(32)), concurrency=8).requests
+            log = requests.get(f"{base_url}/log", timeout=5).json()
+            ttft_errors, gap_errors = errors(outcomes, log)
+            median = statistics.median(ttft_errors), statistics.median(gap_errors)
+            p99 = statistics.quantiles(gap_errors, n=100)[98]
+            if median[0] < 0.001 and median[1] < 0.001 and p99 < 0.01:
+                return
+    pytest.fail(f"medians {median}, p99 {p99} s")
 
+
+def errors(
+    outcomes: Sequence[RequestOutcome], log: Sequence[dict[str, Any]]
+) -> tuple[list[float], list[float]]:
+    """How far TTFTs and inter-chunk times are from the server's, in seconds."""
+    truth = {record["prompt"]: record for record in log}
     ttft_errors, gap_errors = [], []
-    for number, request in enumerate(outcome.requests):
+    for number, request in enumerate(outcomes):
         assert isinstance(request, RequestCompleted), request
-        written = truth[str(number)]["written_at"]
-        stamps = request.chunk_offsets_s
-        assert len(stamps) == len(written) == 64
-        ttft_errors.append(abs(request.ttft_s - (written[0] - truth[str(number)]["received_at"])))
-        gap_errors += [
-            abs((stamps[n] - stamps[n - 1]) - (written[n] - written[n - 1])) for n in range(1, 64)
-        ]
-    assert statistics.median(ttft_errors) < 0.002
-    assert statistics.median(gap_errors) < 0.001
-    assert statistics.quantiles(gap_errors, n=100)[98] < 0.02
+        record = truth[str(number)]
+        written, stamps = record["written_at"], request.chunk_offsets_s
+        assert len(stamps) == len(written) == 24
+        ttft_errors.append(abs(request.ttft_s - (written[0] - record["received_at"])))
+        pairs = zip(pairwise(stamps), pairwise(written), strict=True)
+        gap_errors += [abs((b - a) - (d - c)) for (a, b), (c, d) in pairs]
+    return ttft_errors, gap_errors
 
 
 class SlowReader:
@@ -76,9 +88,11 @@ def test_slow_reading_does_not_make_a_burst_look_late(start: Callable[..., Any])
         return {str(n): reader.stamps[1] for n, reader in enumerate(readers)}
 
     with start("scheduled_server.py", "--gap-ms", 300, "--events", 3) as base_url:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            second_at = runner.run(burst(base_url))
-        log = requests.get(f"{base_url}/log", timeout=5).json()
-
-    late_s = [second_at[record["prompt"]] - record["written_at"][1] for record in log]
-    assert statistics.median(late_s) < 0.01
+        for _ in range(ATTEMPTS):
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                second_at = runner.run(burst(base_url))
+            log = requests.get(f"{base_url}/log", timeout=5).json()
+            late_s = [second_at[record["prompt"]] - record["written_at"][1] for record in log]
+            if statistics.median(late_s) < 0.01:
+                return
+    pytest.fail(f"half are {statistics.median(late_s)} s late")
