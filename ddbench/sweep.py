@@ -1,5 +1,6 @@
 """The flow of a sweep on one page: plan -> server -> load -> logs -> runs."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -8,7 +9,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from ddbench import __version__
 from ddbench.errors import PlanError, ServerError
 from ddbench.load.closed_loop import run_closed_loop
 from ddbench.load.progress import Progress
@@ -35,12 +35,18 @@ from ddbench.records import (
 from ddbench.runs.store import RunStore
 from ddbench.server.counters import flush_cache, read_counters
 from ddbench.server.crash import classify
-from ddbench.server.environment import probe_environment
-from ddbench.server.ports import free_port, require_free
-from ddbench.server.running import attached_server, is_alive, running_server
+from ddbench.server.environment import identify, probe_environment
+from ddbench.server.launchers import lend_server, require_launcher, units_restored, why_ended
+from ddbench.server.ports import free_port
+from ddbench.server.running import attached_server, is_alive
 from ddbench.server.sglang_flags import require_known_flags
 
 WARM_UP_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PassStarted:
+    trials: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +69,22 @@ class TrialEnded:
     result: RunResult
 
 
-Event = LaunchStarted | LaunchEnded | TrialStarted | Progress | TrialEnded
+Event = PassStarted | LaunchStarted | LaunchEnded | TrialStarted | Progress | TrialEnded
 
 
-def run_sweep(plan: SweepPlan, folder: Path, *, notify: Callable[[Event], None]) -> int:
-    """Run every trial of `plan` into a new run at `folder`; returns how many trials failed.
+def run_sweep(
+    plan: SweepPlan,
+    folder: Path,
+    *,
+    notify: Callable[[Event], None],
+    resume: bool = False,
+    retries: int = 0,
+) -> int:
+    """Run every trial of `plan` that `folder` has no valid result of; returns how many stay so.
 
-    A server that does not start, or dies, fails its trials and the sweep goes on. What cannot
-    work at all (no prompts, a taken port, an existing run) is raised before anything starts.
+    A server that does not start, or dies, fails its trials and the sweep goes on; failed trials
+    are tried again `retries` times. What cannot work at all (no prompts, a taken port, a folder
+    that holds something else) is raised before anything starts.
     """
     trials = expand(plan)
     prompts = read_prompts(plan.loads[0].prompts, plan.loads[0].count)
@@ -80,13 +94,16 @@ def run_sweep(plan: SweepPlan, folder: Path, *, notify: Callable[[Event], None])
             server_command(server, port=0)
         if server.port is not None:
             require_free(server.host, server.port)
-    with RunStore.create(folder, plan) as store:
+    with RunStore.resume(folder) if resume else RunStore.create(folder, plan) as store:
         sweep = _Sweep(store, prompts, notify)
-        for server, group in by_launch(trials):
-            pending = deque(group)
-            while pending:  # a server that died in mid-trial is launched again for the rest
-                sweep.run_launch(server, pending)
-        return sweep.failed
+        for _ in range(1 + retries):
+            todo = sweep.not_done(trials)
+            notify(PassStarted(len(todo)))
+            for server, group in by_launch(todo):
+                pending = deque(group)
+                while pending:  # a server that died in mid-trial is launched again for the rest
+                    sweep.run_launch(server, pending)
+        return len(sweep.not_done(trials))
 
 
 class _Sweep:
@@ -98,8 +115,21 @@ class _Sweep:
         self._store = store
         self._prompts = prompts
         self._notify = notify
-        self._versions: Mapping[str, str] = {"ddbench": __version__, "prompts": _digest(prompts)}
-        self.failed = 0
+        self._identities: dict[ServerConfig, Mapping[str, str]] = {}
+
+    def not_done(self, trials: list[Trial]) -> list[Trial]:
+        done = self._store.done_keys()
+        return [trial for trial in trials if self._key(trial) not in done]
+
+    def _key(self, trial: Trial) -> str:
+        server = trial.server
+        if server not in self._identities:
+            command = None if server.engine == "attach" else server_command(server, port=0)
+            self._identities[server] = {
+                **identify(server, command),
+                "prompts": _digest(self._prompts),
+            }
+        return trial_key(trial, self._identities[server])
 
     def run_launch(self, server: ServerConfig, pending: deque[Trial]) -> None:
         """Launch once, and take trials off `pending` for as long as the server lives."""
@@ -111,7 +141,7 @@ class _Sweep:
             command = None if server.engine == "attach" else server_command(server, port=port)
             if command is not None:
                 launch = replace(launch, argv=command.argv)
-            with _lent(server, command, port, log_path) as running:
+            with self._lent(server, command, port, log_path) as running:
                 env = dict(command.env) if command is not None else None
                 environment = probe_environment(running.base_url, server, env=env)
                 launch = replace(launch, startup_s=running.startup_s, environment=environment)
@@ -132,31 +162,45 @@ class _Sweep:
                 trial = pending.popleft()
                 self._record(launch_id, replace(self._unmeasured(trial), failure=launch.failure))
 
+    def _lent(
+        self, server: ServerConfig, command: ServerCommand | None, port: int, log_path: Path
+    ) -> AbstractContextManager[RunningServer]:
+        """The server of one launch, started when entered; no command: someone else runs it."""
+        if command is None:
+            assert server.base_url is not None
+            return attached_server(server.base_url)
+        if server.engine == "sglang":
+            require_known_flags(command.argv, env=command.env)
+        folder = self._store.folder
+        return lend_server(command, server, port=port, log_path=log_path, run_folder=folder)
+
     def _measure(self, trial: Trial, running: RunningServer) -> RunResult:
         """Warm up, flush, snapshot, load, snapshot; whatever was measured is kept on failure."""
         load, url = trial.load, running.base_url
         result = self._unmeasured(trial)
-        log_start = _size(running.log_path)
+        log_start = _settled_size(running)
         try:
             warm_up = replace(load, max_new_tokens=min(WARM_UP_TOKENS, load.max_new_tokens))
             run_closed_loop(url, self._prompts[: load.concurrency], warm_up)
             flush_cache(url)
             result = replace(result, counters_before=read_counters(url))
-            log_start = _size(running.log_path)
+            log_start = _settled_size(running)
             outcome = run_closed_loop(url, self._prompts, load, on_progress=self._notify)
             result = replace(
                 result, requests=outcome.requests, wall_s=outcome.wall_s, client=outcome.client
             )
             result = replace(result, counters_after=read_counters(url))
             if running.log_path is not None:
-                result = replace(result, log=read_excerpt(running.log_path, log_start, None))
+                log_end = _settled_size(running)
+                result = replace(result, log=read_excerpt(running.log_path, log_start, log_end))
         except ServerError as error:
-            return replace(result, failure=classify(_log_since(running, log_start), error))
+            cause = _why_ended(running, trial.server) or error
+            return replace(result, failure=classify(_log_since(running, log_start), cause))
         return replace(result, failure=_failure(result, running, log_start))
 
     def _unmeasured(self, trial: Trial) -> RunResult:
         return RunResult(
-            key=trial_key(trial, self._versions),
+            key=self._key(trial),
             trial=trial,
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             requests=(),
@@ -170,7 +214,6 @@ class _Sweep:
 
     def _record(self, launch_id: int, result: RunResult) -> None:
         self._store.add_result(launch_id, result)
-        self.failed += result.failure is not None
         self._notify(TrialEnded(result))
 
 
@@ -187,25 +230,6 @@ def _require_supported(plan: SweepPlan) -> None:
         )
 
 
-def _lent(
-    server: ServerConfig, command: ServerCommand | None, port: int, log_path: Path
-) -> AbstractContextManager[RunningServer]:
-    """The server of one launch, started when entered; no command: someone else runs it."""
-    if command is None:
-        assert server.base_url is not None
-        return attached_server(server.base_url)
-    if server.engine == "sglang":
-        require_known_flags(command.argv, env=command.env)
-    return running_server(
-        command,
-        host=server.host,
-        port=port,
-        log_path=log_path,
-        expected_model=command.model_path,
-        ready_timeout_s=server.ready_timeout_s,
-    )
-
-
 def _failure(result: RunResult, running: RunningServer, log_start: int) -> Failure | None:
     """A trial is done only when every request was answered: the others may be the slow ones."""
     failed = [r for r in result.requests if isinstance(r, RequestFailed)]
@@ -213,7 +237,8 @@ def _failure(result: RunResult, running: RunningServer, log_start: int) -> Failu
         return None
     if not is_alive(running) or not result.completed:
         reasons = [request.reason for request in failed]
-        return classify(_log_since(running, log_start), responses=reasons)
+        cause = _why_ended(running, result.trial.server)
+        return classify(_log_since(running, log_start), cause, responses=reasons)
     return Failure(
         crash_class="requests_failed",
         evidence=f"{len(failed)} of {len(result.requests)} requests: {failed[0].reason}",
@@ -229,8 +254,16 @@ def _log_since(running: RunningServer, start: int) -> str | None:
         return log.read().decode(errors="replace")
 
 
-def _size(log_path: Path | None) -> int:
-    return 0 if log_path is None else log_path.stat().st_size
+def _why_ended(running: RunningServer, server: ServerConfig) -> ServerError | None:
+    return None if is_alive(running) else why_ended(running, server)
+
+
+def _settled_size(running: RunningServer) -> int:
+    """Of the log, once it has the lines of every answer so far."""
+    if running.log_path is None:
+        return 0
+    time.sleep(running.log_lag_s)
+    return running.log_path.stat().st_size
 
 
 def _digest(prompts: list[Prompt]) -> str:
