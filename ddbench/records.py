@@ -136,6 +136,7 @@ class ServerCommand:
     argv: tuple[str, ...]
     env: Mapping[str, str]  # added to ddbench's own environment
     model_path: str
+    draft_model_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

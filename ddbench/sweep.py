@@ -92,9 +92,11 @@ def run_sweep(
     for server in dict.fromkeys(plan.servers):
         if server.engine != "attach":
             server_command(server, port=0)
-        if server.port is not None:
-            require_free(server.host, server.port)
-    with RunStore.resume(folder) if resume else RunStore.create(folder, plan) as store:
+        require_launcher(server)
+    with (
+        RunStore.resume(folder) if resume else RunStore.create(folder, plan) as store,
+        units_restored(folder),
+    ):
         sweep = _Sweep(store, prompts, notify)
         for _ in range(1 + retries):
             todo = sweep.not_done(trials)
@@ -147,10 +149,12 @@ class _Sweep:
                 launch = replace(launch, startup_s=running.startup_s, environment=environment)
                 launch_id = self._store.add_launch(launch)
                 self._notify(LaunchEnded(launch))
-                while pending and is_alive(running):
+                while pending:
                     trial = pending.popleft()
                     self._notify(TrialStarted(trial))
                     self._record(launch_id, self._measure(trial, running))
+                    if not is_alive(running):
+                        break
         except ServerError as error:
             if launch.startup_s is not None:
                 raise  # it survived SIGKILL: nothing else may be started beside it

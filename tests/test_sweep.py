@@ -226,6 +226,26 @@ def test_kill_9_of_the_sweep_leaves_no_server(write_sweep, tmp_path):
     assert not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE
 
 
+def test_a_killed_sweep_is_resumed_without_measuring_anything_twice(
+    ddbench, write_sweep, tmp_path
+):
+    out = tmp_path / "run"
+    running = start_sweep(write_sweep(count=8, concurrency="[1, 2]", repeats=3), out)
+    wait_for_requests(out, 16)
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate()
+
+    done = ddbench("sweep", "--resume", out)
+
+    assert done.returncode == 0, done.stderr
+    trials = [(row["concurrency"], row["repeat"]) for row in exported(ddbench, out)]
+    assert {trial: trials.count(trial) for trial in trials} == {
+        (concurrency, repeat): 8 for concurrency in (1, 2) for repeat in range(3)
+    }
+    with closing(sqlite3.connect(out / "run.sqlite")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
 def test_a_folder_that_holds_a_run_is_left_as_it_is(ddbench, write_sweep, finished):
     _, out, rows = finished
 

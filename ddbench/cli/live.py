@@ -22,10 +22,9 @@ from ddbench.records import RunResult
 class LiveView:
     """Feed it the events of a sweep. Time left assumes that the rest costs what the past did."""
 
-    def __init__(self, trials: int) -> None:
-        self._trials = trials
+    def __init__(self) -> None:
+        self._trials = 0
         self._ended = 0
-        self._failed = 0
         self._started_at = time.monotonic()
         self._where = "starting"
         self._console = Console(stderr=True, highlight=False)
@@ -59,6 +58,8 @@ class LiveView:
 
     def show(self, event: sweep.Event) -> None:
         match event:
+            case sweep.PassStarted(trials):
+                self._trials += trials
             case sweep.LaunchStarted(arm):
                 self._say(f"starting the server of {arm}")
             case sweep.LaunchEnded(launch):
@@ -96,6 +97,7 @@ class LiveView:
                 self._bar.task_ids[0],
                 description=self._where + detail,
                 completed=self._ended,
+                total=self._trials,
                 left=self._time_left(),
             )
 

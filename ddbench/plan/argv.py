@@ -75,7 +75,13 @@ def server_command(
         flags |= dict(cpu_flags)
         env = {**cpu_env, **env, "PYTHONPATH": cpu_env["PYTHONPATH"]}
     flags |= dict(config.flags)
-    return ServerCommand(argv=(*_program(config), *_render(flags)), env=env, model_path=model_path)
+    draft_model_path = flags.get("speculative-draft-model-path")
+    return ServerCommand(
+        argv=(*_program(config), *_render(flags)),
+        env=env,
+        model_path=model_path,
+        draft_model_path=None if draft_model_path is None else str(draft_model_path),
+    )
 
 
 def spelling(

@@ -3,9 +3,10 @@
 import os
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ddbench.errors import ServerError
-from ddbench.records import Environment, ServerConfig
+from ddbench.records import Environment, ServerCommand, ServerConfig
 from ddbench.server.counters import read_server_info
 from ddbench.server.probes import (
     embedded_engine,
@@ -37,6 +38,9 @@ _EVERYWHERE: Mapping[str, Probe] = {
     "tokenizer": weights.tokenizer,
     "chat template": weights.chat_template,
 }
+_DECISIVE = (
+    "ddbench", "cpu", "gpu", "variables", "target", "drafter", "tokenizer", "chat template",
+)  # fmt: skip
 _BY_ENGINE: Mapping[str, Mapping[str, Probe]] = {
     "embedded": {"packages": embedded_engine.packages},
     "sglang": {"packages": sglang_package.package, "git checkout": sglang_package.git_checkout},
@@ -61,8 +65,33 @@ def probe_environment(
             unknown["server"] = str(error)
     added = dict(config.env) if env is None else dict(env)
     subject = Subject(config=config, info=info, env={**os.environ, **added})
+    found = _ask_all({**_EVERYWHERE, **_BY_ENGINE[config.engine]}, subject)
+    return replace(found, unknown={**unknown, **found.unknown})
+
+
+def identify(config: ServerConfig, command: ServerCommand | None) -> dict[str, str]:
+    """What of the machine, the packages and the files decides a result, known before a launch.
+
+    Part of every trial's key: a result is not taken for one of other weights or another GPU.
+    A fact that cannot be found out is absent.
+    """
+    info: dict[str, str | None] = {}
+    env: Mapping[str, str] = dict(config.env)
+    if command is not None:
+        env = command.env
+        info = {
+            "model_path": command.model_path,
+            "tokenizer_path": command.model_path,
+            "speculative_draft_model_path": command.draft_model_path,
+        }
+    probes = {**{name: _EVERYWHERE[name] for name in _DECISIVE}, **_BY_ENGINE[config.engine]}
+    return dict(_ask_all(probes, Subject(config, info, {**os.environ, **env})).facts)
+
+
+def _ask_all(probes: Mapping[str, Probe], subject: Subject) -> Environment:
     facts: dict[str, str] = {}
-    for name, probe in {**_EVERYWHERE, **_BY_ENGINE[config.engine]}.items():
+    unknown: dict[str, str] = {}
+    for name, probe in probes.items():
         try:
             facts |= probe(subject)
         except (NotKnown, OSError, ValueError, subprocess.TimeoutExpired) as cause:
