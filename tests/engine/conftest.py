@@ -85,6 +85,13 @@ class Lab:
         self.engine.scheduler.stop()
         self._thread.join(10)
         assert not self._thread.is_alive()
+        if self.engine.trace is not None:
+            self.engine.trace.close()
+
+
+@pytest.fixture(scope="session")
+def flags_of() -> dict[str, tuple[str, ...]]:
+    return ARMS
 
 
 @pytest.fixture(scope="session")

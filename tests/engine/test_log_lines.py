@@ -72,13 +72,14 @@ def test_lines_of_draft_trees_add_three_fields_after_the_accept_rate(ddtree, lin
 def test_a_line_a_step_says_what_the_trace_says(ddtree, trace_path):
     """One request alone, interval 1: each decode line is one request-step."""
     before = len(lines(ddtree.log, "Decode batch"))
-    answer = write(ddtree.url, max_new_tokens=60)
+    answers = [write(ddtree.url, max_new_tokens=length) for length in range(21, 29)]
 
-    rid = answer["meta_info"]["id"]
+    rids = [answer["meta_info"]["id"] for answer in answers]
     traced = [json.loads(line) for line in trace_path.read_text().splitlines()]
-    steps = [step for step in traced if step["rid"] == rid]
+    steps = [step for rid in rids for step in traced if step["rid"] == rid]
     logged = lines(ddtree.log, "Decode batch")[before:]
     assert len(logged) == len(steps) > 1
+    cut = 0
     for line, step in zip(logged, steps, strict=True):
         depth = len(step["accepted"]) - 1
         assert field(line, "accept len") == depth + 1
@@ -89,6 +90,8 @@ def test_a_line_a_step_says_what_the_trace_says(ddtree, trace_path):
         assert field(line, "#running-req") == 1
         rows = step["prefix_len"] + depth + 1
         assert field(line, "#token") == (0 if step["finished"] else rows)
+        cut += len(step["commit"]) <= depth
+    assert cut > 0  # or accept len and commit len were never told apart
 
 
 def test_a_window_is_the_steps_since_the_line_before(autoregressive):
