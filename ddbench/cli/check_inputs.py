@@ -30,6 +30,7 @@ from ddbench.runs.store import RunStore
 WINDOWS_A_PART = 100_000  # a longer log is checked in parts, so that memory stays constant
 MOST_JSON_BYTES = 64 << 20
 HEAD_BYTES = 1 << 20
+SSE = b"data: "
 
 
 @dataclass(slots=True)
@@ -221,7 +222,7 @@ def _holds_json(path: Path) -> bool:
             f"cannot read {path}: {cause.strerror or cause}",
             remedy="Give a file that you may read.",
         ) from cause
-    is_json = head.lstrip()[:1] in (b"{", b"[")
+    is_json = head.lstrip().startswith((b"{", b"[", SSE))
     return is_json and (b'"meta_info"' in head or (b'"parents"' in head and b'"accepted"' in head))
 
 
@@ -249,7 +250,7 @@ def _answers(path: Path) -> list[Mapping[str, Any]]:
         try:
             given = orjson.loads(text)
         except orjson.JSONDecodeError:
-            given = [orjson.loads(line) for line in text.splitlines() if line.strip()]
+            given = [orjson.loads(line) for line in _events(text)]
     except orjson.JSONDecodeError as cause:
         raise _not_ours(path, f"it is no JSON: {cause}") from cause
     listed = given if isinstance(given, list) else [given]
@@ -265,11 +266,22 @@ def _answers(path: Path) -> list[Mapping[str, Any]]:
     return answers
 
 
+def _events(text: bytes) -> Iterator[bytes]:
+    """The lines of JSON lines, or the data of server-sent events."""
+    for line in text.splitlines():
+        data = line.removeprefix(SSE).strip()
+        if data and data != b"[DONE]":
+            yield data
+
+
 def _answer(number: int, answer: Mapping[str, Any]) -> StatedRatios:
     meta = answer["meta_info"]
     try:
         correct = meta_info.count(meta, "spec_num_correct_drafts")
         ids = meta_info.counts(answer, "output_ids")
+        tokens = meta_info.count(meta, "completion_tokens", required=True)
+        if ids is not None and len(ids) != tokens:
+            ids = None  # a chunk of a stream, not all of the answer
         histogram = meta_info.counts(meta, "spec_correct_drafts_histogram", "spec_accept_histogram")
         request = RequestCompleted(
             prompt_id=f"answer {number}",
@@ -278,7 +290,7 @@ def _answer(number: int, answer: Mapping[str, Any]) -> StatedRatios:
             ttft_s=0.0,
             e2e_s=float(meta.get("e2e_latency") or 0.0),
             prompt_tokens=meta_info.count(meta, "prompt_tokens", required=True),
-            completion_tokens=meta_info.count(meta, "completion_tokens", required=True),
+            completion_tokens=tokens,
             output_ids=ids,
             output_logprobs=None,
             finish_reason=meta_info.finish_reason(meta)[0],
