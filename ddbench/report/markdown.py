@@ -14,7 +14,7 @@ from ddbench.report.where import where_it_ran
 _METHODS = (
     "Brackets hold 95 % intervals; n counts what is independent: prompts (repeats of one are not) "
     "for tokens/step, TPOT and TTFT, trials for the others. Fewer prompts than an interval can "
-    "honestly be had from (20 for ratios, 40 for means, 6 for medians) give a number without one.",
+    "honestly be had from (40, and 6 for a median) give a number without one.",
     "tokens/step = sum(completion tokens - 1 - retractions) / sum(verify steps). "
     "tok/s = completion tokens of a trial / (last byte - first send). "
     "TPOT = mean over requests of (E2E - TTFT) / (tokens - 1). "

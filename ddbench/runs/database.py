@@ -24,10 +24,11 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError as error:
             connection.close()
-            left_behind = path.with_name(f"{path.name}-wal").exists()
-            if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or left_behind:
+            log = path.with_name(f"{path.name}-wal")
+            unread = log.exists() and log.stat().st_size > 0
+            if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or unread:
                 raise
-            # WAL wants a -shm file beside it even to read; without a log there is nothing in it
+            # WAL mode wants a -shm file even to read; with no log there is nothing to share
             connection = _connect(f"{location}?mode=ro&immutable=1")
     return _checked(connection, path)
 

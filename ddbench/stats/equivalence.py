@@ -49,10 +49,10 @@ def detectable_ratio(ratio: Interval, *, power: float = 0.8) -> float:
     Raises NotComparable when the ratio has no interval.
     """
     low, high = _bounds(ratio)
-    freedom = ratio.n - 1
-    error = math.log(high / low) / 2.0 / float(stdtrit(freedom, (1.0 + ratio.confidence) / 2.0))
-    reach = stdtrit(freedom, (1.0 + ratio.confidence) / 2.0) + stdtrit(freedom, power)
-    return math.exp(float(reach) * error)
+    freedom = ratio.n - 1.0 if ratio.freedom is None else ratio.freedom
+    quantile = float(stdtrit(freedom, (1.0 + ratio.confidence) / 2.0))
+    error = math.log(high / low) / 2.0 / quantile
+    return math.exp((quantile + float(stdtrit(freedom, power))) * error)
 
 
 def _bounds(ratio: Interval) -> tuple[float, float]:

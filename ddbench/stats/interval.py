@@ -18,6 +18,7 @@ class Interval:
     n: int
     confidence: float
     method: str  # in words, as a report prints it
+    freedom: float | None = None  # degrees of freedom of Student's quantile in it
 
     def __contains__(self, number: float) -> bool:
         """Whether the interval holds `number`; one that is not known holds everything."""

@@ -9,27 +9,31 @@ from ddbench.errors import NotComparable
 from ddbench.stats.clusters import Floats
 from ddbench.stats.interval import Interval
 
+MIN_CLUSTERS = 40
+"""Fewer prompts give a value without an interval: at 20 some real ones covered 0.87 only."""
+
 
 def log_jackknife(
-    above: Sequence[Floats],
-    below: Sequence[Floats],
-    *,
-    least: int,
-    confidence: float,
+    above: Sequence[Floats], below: Sequence[Floats], *, confidence: float
 ) -> Interval:
     """Product of the totals of `above` over those of `below`, with an interval over clusters.
 
     Delete-one jackknife of the logarithm, which keeps the interval positive and a ratio's interval
-    the inverse of the inverse ratio's; a t quantile with clusters - 1 degrees of freedom. It draws
-    no random numbers, so a report is reproducible without a seed.
+    the inverse of the inverse ratio's. It draws no random numbers, so a report needs no seed. The
+    quantile is Student's, with the degrees of freedom that the variance of such data really has:
+    clusters - 1 when they look normal, fewer when a few clusters carry most of the spread.
+
+    Nominal 95 % covered, of 10,000 experiments each with 40 prompts (tests/stats/test_coverage.py):
+    COVERAGE
 
     Args:
         above, below: sums by cluster, each of shape (clusters,), clusters aligned.
-        least: fewer clusters than this give a value without an interval.
 
     Raises NotComparable for unequal shapes and when a total below is not positive.
 
-    Source: Efron & Tibshirani, An Introduction to the Bootstrap (1993), ch. 11.
+    Sources: Efron & Tibshirani, An Introduction to the Bootstrap (1993), ch. 11; the degrees of
+    freedom: O'Neill, Some Useful Moment Results in Sampling Problems, The American Statistician
+    68 (2014).
     """
     sums = np.stack([*above, *below]) if _aligned([*above, *below]) else _refuse_shapes()
     signs = np.repeat([1.0, -1.0], [len(above), len(below)])
@@ -42,13 +46,26 @@ def log_jackknife(
     value = float(np.prod(totals**signs))
     clusters = sums.shape[1]
     without = totals[:, None] - sums  # (sums, clusters)
-    low = high = None
-    if clusters >= max(least, 2) and (without > 0.0).all():
+    low = high = freedom = None
+    if clusters >= MIN_CLUSTERS and (without > 0.0).all():
         logs = signs @ np.log(without)  # (clusters,)
-        spread = np.sqrt((clusters - 1) / clusters * ((logs - logs.mean()) ** 2).sum())
-        reach = float(np.exp(stdtrit(clusters - 1, (1.0 + confidence) / 2.0) * spread))
+        spread = float(logs.std() * np.sqrt(clusters - 1))
+        freedom = _degrees_of_freedom(logs)
+        reach = float(np.exp(stdtrit(freedom, (1.0 + confidence) / 2.0) * spread))
         low, high = value / reach, value * reach
-    return Interval(value, low, high, clusters, confidence, "log jackknife over prompts")
+    method = "log jackknife over prompts"
+    return Interval(value, low, high, clusters, confidence, method, freedom)
+
+
+def _degrees_of_freedom(values: Floats) -> float:
+    """Of the variance of `values`: n - 1 for the kurtosis of a normal, 3; never more."""
+    n = values.size
+    deviations = values - values.mean()
+    variance = (deviations**2).mean()
+    if variance == 0.0:
+        return n - 1.0
+    kurtosis = (deviations**4).mean() / variance**2
+    return float(min(2 * n / (kurtosis - (n - 3) / (n - 1)), n - 1.0))
 
 
 def _aligned(columns: Sequence[Floats]) -> bool:

@@ -12,8 +12,6 @@ from ddbench.stats.interval import CONFIDENCE, Interval
 from ddbench.stats.jackknife import log_jackknife
 
 MIN_REPEATS = 2
-MIN_CLUSTERS = 40
-"""More than a ratio needs: the length of a prompt does not cancel in a mean."""
 
 
 def mean_interval(values: ArrayLike, *, confidence: float = CONFIDENCE) -> Interval:
@@ -30,12 +28,13 @@ def mean_interval(values: ArrayLike, *, confidence: float = CONFIDENCE) -> Inter
             remedy="Leave out what was not measured; do not fill it in.",
         )
     value = float(numbers.mean())
-    low = high = None
+    low = high = freedom = None
     if numbers.size >= MIN_REPEATS:
         error = float(numbers.std(ddof=1)) / numbers.size**0.5
-        reach = float(stdtrit(numbers.size - 1, (1.0 + confidence) / 2.0)) * error
+        freedom = numbers.size - 1.0
+        reach = float(stdtrit(freedom, (1.0 + confidence) / 2.0)) * error
         low, high = value - reach, value + reach
-    return Interval(value, low, high, numbers.size, confidence, "Student's t over repeats")
+    return Interval(value, low, high, numbers.size, confidence, "Student's t over repeats", freedom)
 
 
 def clustered_mean(
@@ -43,9 +42,7 @@ def clustered_mean(
 ) -> Interval:
     """Mean over requests of a positive quantity, with an interval clustered by prompt.
 
-    A nominal 95 % interval covered, in 10,000 simulated experiments: 0.947 at 40 prompts for a
-    spread of 20 %; 0.915 at 40 and 0.933 at 96 on lognormal(sigma 1), where Student's t covers
-    0.885 and 0.91.
+    The interval is that of ddbench.stats.jackknife, which prints how often it covers.
 
     Args:
         values: shape (requests,), of positive total.
@@ -56,6 +53,5 @@ def clustered_mean(
     return log_jackknife(
         [cluster_sums(values, clusters)],
         [cluster_sums(np.ones(len(clusters)), clusters)],
-        least=MIN_CLUSTERS,
         confidence=confidence,
     )

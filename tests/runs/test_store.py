@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -202,13 +203,18 @@ def test_an_older_run_can_be_continued(
 def test_a_number_that_sqlite_cannot_hold_is_an_error_and_stores_nothing(
     tmp_path: Path, plan: SweepPlan, launch: Launch, make_result: Make
 ) -> None:
+    result = make_result("a")
+    *others, last = result.requests
+    broken = replace(result, requests=(*others, replace(last, http_status=2**64)))
     with RunStore.create(tmp_path, plan) as store:
         launch_id = store.add_launch(launch)
 
         with pytest.raises(RunError, match="could not use"):
-            store.add_result(launch_id, make_result(repeat=2**64))
+            store.add_result(launch_id, broken)
 
         assert store.keys() == []
+        store.add_result(launch_id, result)
+        assert list(store.results()) == [result]
 
 
 @pytest.mark.parametrize("arm", ["tree-8-31-4", "../../etc/passwd", ".hidden", "a b|c", "///", ""])

@@ -3,7 +3,8 @@ import pytest
 from scipy import stats
 
 from ddbench.errors import NotComparable
-from ddbench.stats.mean import MIN_CLUSTERS, clustered_mean, mean_interval
+from ddbench.stats.jackknife import MIN_CLUSTERS
+from ddbench.stats.mean import clustered_mean, mean_interval
 
 
 def test_agrees_with_scipy() -> None:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from ddbench.errors import NotComparable
-from ddbench.stats.ratio import MIN_CLUSTERS, paired_ratio, pooled_ratio
+from ddbench.stats.jackknife import MIN_CLUSTERS
+from ddbench.stats.ratio import paired_ratio, pooled_ratio
 
 PROMPTS = [f"p{number}" for number in range(MIN_CLUSTERS)]
 STEPS = np.arange(1.0, MIN_CLUSTERS + 1)
@@ -42,9 +44,22 @@ def test_the_interval_agrees_with_leaving_out_prompts_one_by_one() -> None:
         for left_out in PROMPTS
     ]
     error = np.sqrt((len(logs) - 1) * np.var(logs))
-    reach = np.exp(2.093024 * error)  # Student's t, 19 degrees of freedom, from a printed table
+    n, kurtosis = len(logs), stats.kurtosis(logs, fisher=False)
+    freedom = min(n - 1, 2 * n / (kurtosis - (n - 3) / (n - 1)))
+    reach = np.exp(stats.t.ppf(0.975, freedom) * error)
     assert result.low == pytest.approx(result.value / reach, rel=1e-6)
     assert result.high == pytest.approx(result.value * reach, rel=1e-6)
+
+
+def test_a_spread_that_few_prompts_carry_is_known_less_well() -> None:
+    """Student's quantile for 39 degrees of freedom is 2.02; one prompt leaves about 2, and 4.3."""
+    above = STEPS * 3.0
+    above[7] *= 30.0
+
+    result, even = pooled_ratio(above, STEPS, PROMPTS), pooled_ratio(STEPS**1.1, STEPS, PROMPTS)
+
+    assert result.freedom == pytest.approx(2.0, abs=0.2)
+    assert even.freedom == MIN_CLUSTERS - 1
 
 
 def test_order_of_the_requests_does_not_matter() -> None:
