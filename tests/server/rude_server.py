@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -22,6 +23,7 @@ parser.add_argument("--fork", action="store_true", help="a worker in our process
 parser.add_argument("--fork-session", action="store_true", help="a worker in its own session")
 parser.add_argument("--fork-orphan", action="store_true", help="such a worker, its parent gone")
 parser.add_argument("--fork-nameless", action="store_true", help="an orphan without variables")
+parser.add_argument("--grow-after", type=float, help="take all the memory that there is")
 parser.add_argument("--pid-file", help="where workers write their pids, one a line")
 args = parser.parse_args()
 
@@ -77,7 +79,18 @@ if args.hang_at_start:
     print("loading weights", flush=True)
     time.sleep(600)
 time.sleep(args.bind_after)
+
+
+def grow() -> None:
+    time.sleep(args.grow_after)
+    taken = []
+    while True:
+        taken.append(b"x" * (1 << 22))
+
+
 server = ThreadingHTTPServer(("127.0.0.1", args.port), Handler)
+if args.grow_after is not None:
+    threading.Thread(target=grow, daemon=True).start()
 if args.die_after is not None:
     signal.signal(signal.SIGALRM, lambda *_: os._exit(9))
     signal.setitimer(signal.ITIMER_REAL, args.die_after)

@@ -30,6 +30,7 @@ from ddbench.server.systemd.runtime_folder import (
 )
 from ddbench.server.systemd.stopping import stop_unit
 from ddbench.server.systemd.undo import UnitsFile
+from ddbench.server.systemd.unit_state import read_unit_state
 from ddbench.server.systemd.unit_text import command_line, expanded_later
 from ddbench.server.systemd.why import why_ended
 
@@ -87,11 +88,19 @@ def transient_server(
         )
     finally:
         try:
-            stop_unit(scope, unit, within_s=3 * stop_s)
-            remove_runtime_folder(scope, unit)
-            units.is_undone(scope, unit)
+            _end(units, scope, unit, within_s=3 * stop_s)
         finally:
             redact_log(log_path, secret_values())
+
+
+def _end(units: UnitsFile, scope: Scope, unit: str, within_s: float) -> None:
+    """A unit that outlives this, for whatever reason, stays on record."""
+    try:
+        stop_unit(scope, unit, within_s=within_s)
+    finally:
+        if read_unit_state(scope, unit).active_state in ("inactive", "failed"):
+            remove_runtime_folder(scope, unit)
+            units.is_undone(scope, unit)
 
 
 def _systemd_run(
