@@ -37,6 +37,14 @@ def test_mixed_takes_a_prompt_of_each_domain_in_turn(builtin: Path) -> None:
     assert prompts[0].category == "code"
 
 
+def test_the_prompts_that_ship_tell_themselves_apart() -> None:
+    prompts = read_prompts("builtin:mixed", 96)
+
+    assert len({prompt.prompt_id for prompt in prompts}) == 96
+    assert len({prompt.text for prompt in prompts}) == 96
+    assert len({prompt.category for prompt in prompts}) >= 5
+
+
 def test_one_domain_can_be_chosen(builtin: Path) -> None:
     assert [p.prompt_id for p in read_builtin("logs", 2, builtin)] == ["logs-0", "logs-1"]
 
