@@ -11,7 +11,7 @@ own, in turns. CPU is that of the client's process over the load. The truth is w
 the request and wrote the events: TTFT error leaves out the first wave, whose requests arrive at
 once; inter-chunk error is of the gap between two events of a stream. The best of the rounds counts.
 
-Measured on two shared, fully busy cores, us/chunk at 128/256 streams: raw 11.4/11.2, ours 15.2/14.1,
+Measured on two shared, busy cores, us/chunk at 128/256 streams: raw 11.4/11.2, ours 15.2/14.1,
 aiohttp 28.2/28.2; with --incremental raw 10.8/11.2, ours 18.9/15.9, aiohttp 29.6/27.7.
 """
 
