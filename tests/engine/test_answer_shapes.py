@@ -150,6 +150,28 @@ def test_a_stream_ends_with_the_answer_that_is_not_streamed(url):
     )
 
 
+@pytest.mark.parametrize("kind", ["a token", "a string"])
+def test_a_stop_is_left_out_of_the_text_unless_asked_for(kind, url):
+    def write(**sampling) -> dict:
+        body = {"text": "def add(a, b):", "sampling_params": {**GREEDY, **sampling}}
+        return requests.post(f"{url}/generate", json=body, timeout=30).json()
+
+    full = write(ignore_eos=False)
+    middle = len(full["text"]) // 2
+    stop = full["text"][middle : middle + 2] if kind == "a string" else full["output_ids"][6]
+    name = "stop" if kind == "a string" else "stop_token_ids"
+
+    trimmed = write(**{name: [stop]}, ignore_eos=False)
+    kept = write(**{name: [stop]}, ignore_eos=False, no_stop_trim=True)
+
+    assert trimmed["meta_info"]["finish_reason"] == {"type": "stop", "matched": stop}
+    assert trimmed["output_ids"] == kept["output_ids"]
+    assert len(trimmed["output_ids"]) < len(full["output_ids"])
+    assert full["text"].startswith(kept["text"])
+    assert kept["text"].startswith(trimmed["text"])
+    assert len(trimmed["text"]) < len(kept["text"])
+
+
 def test_a_batch_is_answered_in_its_order(url):
     texts = ["def add(a, b):", "import os", "1 + 1 ="]
     body = {"text": texts, "sampling_params": GREEDY}
