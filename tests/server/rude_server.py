@@ -23,6 +23,7 @@ parser.add_argument("--fork", action="store_true", help="a worker in our process
 parser.add_argument("--fork-session", action="store_true", help="a worker in its own session")
 parser.add_argument("--fork-orphan", action="store_true", help="such a worker, its parent gone")
 parser.add_argument("--fork-nameless", action="store_true", help="an orphan without variables")
+parser.add_argument("--talk", action="store_true", help="a log line for each request")
 parser.add_argument("--grow-after", type=float, help="take all the memory that there is")
 parser.add_argument("--pid-file", help="where workers write their pids, one a line")
 args = parser.parse_args()
@@ -48,6 +49,8 @@ def leave_an_orphan(**how: object) -> None:
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        if args.talk:
+            print("asked for", self.path, flush=True)
         self.answer(503 if args.unhealthy else 200)
 
     def answer(self, status: int) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -86,32 +87,29 @@ def _missing_flags(argv: Sequence[str], pids: Sequence[int]) -> list[str]:
     least = wanted
     for pid in pids:
         with suppress(psutil.Error):
-            has = _flags([part for word in psutil.Process(pid).cmdline() for part in _split(word)])
+            has = _flags(psutil.Process(pid).cmdline())
             missing = [flag for flag in wanted if flag not in has]
             least = min(least, missing, key=len)
     return [" ".join(flag) for flag in least]
 
 
 def _flags(argv: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each flag with its values; `--flag=value` is two words, too."""
     flags: list[tuple[str, ...]] = []
     for word in argv:
         if word.startswith("--"):
-            flags.append((word,))
+            flags.append(tuple(word.split("=", 1)))
         elif flags:
             flags[-1] = (*flags[-1], word)
     return flags
-
-
-def _split(word: str) -> list[str]:
-    """`--flag=value` is two words, too."""
-    return word.split("=", 1) if word.startswith("--") else [word]
 
 
 @contextmanager
 def _followed(unit: str, log_path: Path) -> Iterator[None]:
     """New lines of the unit's journal are appended to `log_path`."""
     wrapper = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid())]
-    follow = ["journalctl", "--follow", "--lines=0", "--output=cat", "--all", "--quiet"]
+    follow = ["journalctl", "--follow", "--no-tail", f"--since=@{time.time():.6f}"]
+    follow += ["--output=cat", "--all", "--quiet"]
     # the second is what journald calls the units of a user's manager
     units = [f"_SYSTEMD_UNIT={unit}", "+", f"_SYSTEMD_USER_UNIT={unit}"]
     with log_path.open("ab") as log:

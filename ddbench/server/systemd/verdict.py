@@ -19,7 +19,9 @@ def verdict(unit: str, state: UnitState, log_path: Path) -> ServerError | None:
 
     To be asked before ddbench stops the unit itself.
     """
-    if state.restarts >= CRASH_LOOP_RESTARTS or state.result == "start-limit-hit":
+    # At its start limit systemd gives up, and keeps the result of the last failure.
+    gave_up = state.active_state == "failed" and state.restarts > 0
+    if state.restarts >= CRASH_LOOP_RESTARTS or gave_up or state.result == "start-limit-hit":
         return UnitEnded(
             unit,
             crash_class="crash_loop",
