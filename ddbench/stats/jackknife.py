@@ -23,8 +23,11 @@ def log_jackknife(
     quantile is Student's, with the degrees of freedom that the variance of such data really has:
     clusters - 1 when they look normal, fewer when a few clusters carry most of the spread.
 
-    Nominal 95 % covered, of 10,000 experiments each with 40 prompts (tests/stats/test_coverage.py):
-    COVERAGE
+    A nominal 95 % interval covered, of 10,000 experiments with 40 prompts each
+    (tests/stats/test_coverage.py): 0.943 to 0.949 on resamples of a measured quickstart (tokens per
+    step, speedups, time a token); 0.951 to 0.954 for ratios and speedups of lognormal(sigma 1)
+    lengths; 0.931 for the mean of a lognormal(sigma 1); 0.950 for a normal ratio with 17 % spread.
+    With clusters - 1 degrees of freedom the first were 0.92 to 0.95 at 40 and 0.87 to 0.94 at 20.
 
     Args:
         above, below: sums by cluster, each of shape (clusters,), clusters aligned.
