@@ -1,8 +1,8 @@
 """How often the intervals hold the truth, at the smallest sample that gets one.
 
 The docstring of ddbench.stats.jackknife prints what 10,000 simulated experiments a case gave; here
-3,000 run. Seeds are fixed; the bounds are at least 3 standard errors (0.004) from what was measured,
-so that with a fresh seed a case fails by chance less than once in 700 runs.
+3,000 run. Seeds are fixed; the bounds are at least 3 standard errors (0.004) from what was
+measured, so that with a fresh seed a case fails by chance less than once in 700 runs.
 """
 
 import csv
