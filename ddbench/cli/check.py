@@ -1,4 +1,4 @@
-"""ddbench check PATH...: lint runs, logs, step traces and answers."""
+"""ddbench check PATH... | --unit NAME: lint runs, logs, step traces and answers."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -22,8 +22,15 @@ class OutputFormat(StrEnum):
 
 def check(
     paths: Annotated[
-        list[str], typer.Argument(help="Run folders, server logs (- is stdin), traces, answers.")
-    ],
+        list[str] | None,
+        typer.Argument(help="Run folders, server logs (- is stdin), traces, answers."),
+    ] = None,
+    unit: Annotated[
+        list[str] | None, typer.Option(help="The journal of a systemd unit; may repeat.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="With --unit: from when on, as journalctl takes it.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Same as --output-format json.")] = False,
     select: Annotated[
         list[str] | None, typer.Option(help="Only rules whose code starts so; may repeat.")
@@ -49,7 +56,7 @@ def check(
     from ddbench.checks.formats.plain import render_plain, render_statistics
     from ddbench.checks.formats.sarif import render_sarif
     from ddbench.checks.run import check_between, check_one, report_of, selector
-    from ddbench.cli.check_inputs import Reading, read_evidence
+    from ddbench.cli.check_inputs import Reading, read_evidence, read_unit_evidence
 
     kind = OutputFormat.json if json else output_format
     wanted = selector(_codes(select), _codes(ignore))
@@ -58,8 +65,14 @@ def check(
     kept: list[Evidence] = []
     written = 0
     out = sys.stdout
-    for path in paths:
-        for evidence in read_evidence(None if path == "-" else Path(path), reading):
+    sources = [
+        *(read_evidence(None if path == "-" else Path(path), reading) for path in paths or []),
+        *(read_unit_evidence(name, since, reading) for name in unit or []),
+    ]
+    if not sources:
+        raise typer.BadParameter("give a PATH or --unit NAME")
+    for source in sources:
+        for evidence in source:
             if kind is OutputFormat.json:
                 for window in evidence.windows:
                     row = orjson.dumps({"subject": evidence.subject, "window": window}).decode()

@@ -15,8 +15,9 @@ from ddbench.checks.step_trace import read_step_trace
 from ddbench.errors import DdbenchError, LogFormatError
 from ddbench.load import meta_info
 from ddbench.load.bad_answer import BadAnswer
+from ddbench.logs.journal import read_journal
 from ddbench.logs.line_records import LogRecord, UnreadableLine
-from ddbench.logs.stream import read_log
+from ddbench.logs.stream import LoggedRecord, read_log
 from ddbench.logs.vllm_line import VllmLoadWindow, VllmSpecWindow
 from ddbench.records import (
     DecodeWindow,
@@ -49,13 +50,18 @@ def read_evidence(path: Path | None, reading: Reading) -> Iterator[Evidence]:
     before, and says why in `reading`.
     """
     if path is None:
-        yield from _log(None, reading)
+        yield from _log(read_log(None), "standard input", reading)
     elif path.is_dir() or path.name == "run.sqlite":
         yield from _run(path if path.is_dir() else path.parent)
     elif _holds_json(path):
         yield from _json(path)
     else:
-        yield from _log(path, reading)
+        yield from _log(read_log(path), str(path), reading)
+
+
+def read_unit_evidence(unit: str, since: str | None, reading: Reading) -> Iterator[Evidence]:
+    """Evidence from the journal of a systemd unit; as read_evidence."""
+    yield from _log(read_journal(unit, since=since), f"journal of {unit}", reading)
 
 
 def _run(folder: Path) -> Iterator[Evidence]:
@@ -177,12 +183,11 @@ def _vllm_window(spec: VllmSpecWindow, load: VllmLoadWindow | None) -> DecodeWin
     )
 
 
-def _log(path: Path | None, reading: Reading) -> Iterator[Evidence]:
-    name = "standard input" if path is None else str(path)
+def _log(records: Iterator[LoggedRecord], name: str, reading: Reading) -> Iterator[Evidence]:
     boots: dict[tuple[str, int], _Boot] = {}
     cut: LogFormatError | None = None
     try:
-        for logged in read_log(path):
+        for logged in records:
             if isinstance(logged.record, UnreadableLine):
                 reading.unreadable_count += 1
                 if len(reading.unreadable) < 20:
