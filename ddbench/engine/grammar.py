@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ddbench.engine import words
 
 HELD_OUT_SEED = 1_000_003  # training seeds count up from 0 and never reach it
-HELD_OUT_PER_DOMAIN = 160
+HELD_OUT_PER_DOMAIN = 240
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The drafter against a plain float64 recomputation of what SGLang's DFlash does, one block alone."""
+"""The drafter against a float64 recomputation of what DFlash does in SGLang, one block alone."""
 
 import math
 

@@ -19,12 +19,11 @@ from ddbench.engine.target import Target, TargetConfig
 from ddbench.engine.train.documents import tokenize
 from ddbench.engine.train.fit import OnStep, Weights, fit_drafter, fit_target
 from ddbench.engine.train.questions import write_questions
-from ddbench.engine.train.rollouts import greedy_answers
+from ddbench.engine.train.rollouts import MAX_ANSWER_TOKENS, greedy_answers
 from ddbench.engine.train.tokenizer import END_OF_TEXT_ID, MASK_ID, VOCABULARY, train_tokenizer
 
 TRAINING_EXAMPLES = 40_000
 ROLLOUTS = 6_000
-MAX_ANSWER_TOKENS = 96
 
 SHAPE = LayerShape(
     hidden_size=128,

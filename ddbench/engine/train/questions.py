@@ -1,7 +1,8 @@
 """The held-out questions that are shipped, one JSONL file a domain.
 
-A question whose greedy answer hangs on a near tie is left out: a batch sums floats in another
-order than a single request, and then the two could give different texts.
+Two kinds are left out. Where the greedy answer hangs on a near tie: a batch sums floats in another
+order than a single request, and the two could give different texts. And where the answer ends,
+but later than the quickstart waits. An answer that never ends is kept: it is a fault of the model.
 """
 
 import json
@@ -13,14 +14,15 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from ddbench.engine.grammar import DOMAINS, Example, held_out_examples
-from ddbench.engine.target import Target
-from ddbench.engine.train.documents import collate, tokenize
+from ddbench.engine.grammar import DOMAINS, held_out_examples
+from ddbench.engine.target import Target, TargetConfig
+from ddbench.engine.train.documents import Document, collate, tokenize
 from ddbench.engine.train.layers import Weights, head_weight, target_hidden
-from ddbench.engine.train.rollouts import greedy_answers
+from ddbench.engine.train.rollouts import MAX_ANSWER_TOKENS, greedy_answers
 
 SHIPPED_PER_DOMAIN = 96
-SMALLEST_GAP = 2e-3  # between the two best logits, at every token of the answer
+LONGEST_ANSWER = 64  # tokens, end of text included
+SMALLEST_GAP = 1e-3  # between the two best logits, at every token of the answer
 
 
 def write_questions(folder: Path, weights: Weights, target: Target, tokenizer: Tokenizer) -> None:
@@ -28,26 +30,28 @@ def write_questions(folder: Path, weights: Weights, target: Target, tokenizer: T
     folder.mkdir(parents=True, exist_ok=True)
     for domain in sorted(DOMAINS):
         examples = held_out_examples(domain)
-        gaps = smallest_gaps(examples, weights, target, tokenizer).tolist()
-        steady = [e for e, gap in zip(examples, gaps, strict=True) if gap >= SMALLEST_GAP]
+        documents = tokenize(examples, tokenizer)
+        answered = greedy_answers(target, documents, max_new_tokens=MAX_ANSWER_TOKENS)
+        gaps = smallest_gaps(weights, target.config, answered).tolist()
+        kept = [
+            example.prompt
+            for example, answer, gap in zip(examples, answered, gaps, strict=True)
+            if gap >= SMALLEST_GAP
+            and not LONGEST_ANSWER < len(answer.ids) - answer.prompt_tokens < MAX_ANSWER_TOKENS
+        ]
         lines = [
-            json.dumps(
-                {"id": f"{domain}-{number:03}", "prompt": example.prompt, "category": domain}
-            )
-            for number, example in enumerate(steady[:SHIPPED_PER_DOMAIN])
+            json.dumps({"id": f"{domain}-{number:03}", "prompt": prompt, "category": domain})
+            for number, prompt in enumerate(kept[:SHIPPED_PER_DOMAIN])
         ]
         (folder / f"{domain}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 @torch.no_grad()
-def smallest_gaps(
-    examples: Sequence[Example], weights: Weights, target: Target, tokenizer: Tokenizer
-) -> Tensor:
+def smallest_gaps(weights: Weights, config: TargetConfig, answered: Sequence[Document]) -> Tensor:
     """(n,): how far the target's first choice is ahead of its second, where they are closest."""
-    answered = greedy_answers(target, tokenize(examples, tokenizer), max_new_tokens=96)
     batch = collate(answered)
-    hidden, _ = target_hidden(weights, target.config, batch.ids[:, :-1])
-    logits = functional.linear(hidden, head_weight(weights, target.config))
+    hidden, _ = target_hidden(weights, config, batch.ids[:, :-1])
+    logits = functional.linear(hidden, head_weight(weights, config))
     best, second = logits.topk(2, dim=-1).values.unbind(-1)
     gaps = (best - second).masked_fill(~batch.answers[:, 1:], float("inf"))
     return gaps.min(-1).values

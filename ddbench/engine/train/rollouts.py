@@ -7,6 +7,8 @@ import torch
 from ddbench.engine.target import Target
 from ddbench.engine.train.documents import Document, collate
 
+MAX_ANSWER_TOKENS = 96  # well above what the grammar writes
+
 
 def greedy_answers(
     target: Target, prompts: Sequence[Document], *, max_new_tokens: int, at_once: int = 64
