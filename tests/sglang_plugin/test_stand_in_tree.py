@@ -121,6 +121,21 @@ def test_links_and_positions_come_back_from_the_mask(sgl_kernel: ModuleType, see
         assert positions.view(2, 9)[request].tolist() == expected.tolist()
 
 
+def test_nodes_without_ancestors_are_no_siblings(sgl_kernel: ModuleType) -> None:
+    """SGLang pads short NGRAM drafts with such nodes."""
+    speculative = importlib.import_module(f"{sgl_kernel.__name__}.speculative")
+    positions, index = torch.zeros(3, dtype=torch.int64), rows(1, 3, 0)
+    first, following = rows(1, 3, 0), rows(1, 3, 0)
+
+    speculative.reconstruct_indices_from_tree_mask(
+        torch.eye(3, dtype=torch.bool), torch.tensor([4]), positions, index, first, following, 1, 3
+    )
+
+    assert following.tolist() == [[-1, -1, -1]]
+    assert first.tolist() == [[-1, -1, -1]]
+    assert positions.tolist() == [4, 4, 4]
+
+
 def eagle_candidates(
     topk: int, steps: int, rng: torch.Generator
 ) -> tuple[list[int], dict[int, int]]:
