@@ -122,7 +122,7 @@ def test_links_and_positions_come_back_from_the_mask(sgl_kernel: ModuleType, see
 
 
 def test_nodes_without_ancestors_are_no_siblings(sgl_kernel: ModuleType) -> None:
-    """SGLang pads short NGRAM drafts with such nodes."""
+    """They have no parent in common: having none is not sharing one."""
     speculative = importlib.import_module(f"{sgl_kernel.__name__}.speculative")
     positions, index = torch.zeros(3, dtype=torch.int64), rows(1, 3, 0)
     first, following = rows(1, 3, 0), rows(1, 3, 0)
