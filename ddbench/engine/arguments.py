@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ddbench.draft_records import DEFAULT_TOPK
 from ddbench.engine.faults import Fault
 
 Algorithm = Literal["DFLASH", "DDTREE"]
@@ -38,6 +39,8 @@ class EngineArguments:
     enable_metrics: bool
     threads: int
     step_trace: Path | None
+    record_drafts: Path | None
+    record_drafts_topk: int
     fault: Fault | None
 
 
@@ -57,6 +60,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> EngineArguments:
         for name in ("budget", "topk"):
             if getattr(given, f"speculative_ddtree_{name}") is not None:
                 parser.error(f"--speculative-ddtree-{name} needs --speculative-algorithm DDTREE")
+    if given.record_drafts is not None and algorithm != "DFLASH":
+        parser.error("--record-drafts needs --speculative-algorithm DFLASH")
     return EngineArguments(
         model_path=given.model_path,
         host=given.host,
@@ -77,6 +82,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> EngineArguments:
         enable_metrics=given.enable_metrics,
         threads=given.threads,
         step_trace=given.step_trace,
+        record_drafts=given.record_drafts,
+        record_drafts_topk=given.record_drafts_topk,
         fault=None if given.fault is None else Fault(given.fault),
     )
 
@@ -126,6 +133,18 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="one JSON line a request-step (not SGLang's)",
+    )
+    parser.add_argument(
+        "--record-drafts",
+        type=Path,
+        metavar="FILE",
+        help="draft at every token, keep one a step, and write the drafts down (not SGLang's)",
+    )
+    parser.add_argument(
+        "--record-drafts-topk",
+        type=_positive,
+        default=DEFAULT_TOPK,
+        help="candidates recorded at each depth",
     )
     parser.add_argument(
         "--fault", choices=tuple(fault.value for fault in Fault), help=argparse.SUPPRESS

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from ddbench.draft_records import DraftRecorder
 from ddbench.engine.arguments import EngineArguments
 from ddbench.engine.autoregressive_step import AutoregressiveStep
 from ddbench.engine.batch_log import BatchLog
@@ -21,6 +22,7 @@ from ddbench.engine.drafter import Drafter
 from ddbench.engine.kv_cache import KvCache
 from ddbench.engine.linear_step import LinearStep
 from ddbench.engine.prefill import Prefill
+from ddbench.engine.recording_step import RecordingStep
 from ddbench.engine.scheduler import Scheduler
 from ddbench.engine.server_log import log
 from ddbench.engine.settings import EngineSettings, resolve_settings
@@ -47,7 +49,7 @@ class Engine:
 
 
 def load_engine(arguments: EngineArguments) -> Engine:
-    """Raises DdbenchError when weights, settings or the trace file cannot be used."""
+    """Raises DdbenchError when weights, settings or a file to write to cannot be used."""
     torch.set_num_threads(arguments.threads)
     folder = model_folder(arguments.model_path)
     target = load_target(folder)
@@ -108,6 +110,10 @@ def _step(
     draft = settings.draft
     if draft is None or drafter is None or draft_cache is None:
         return AutoregressiveStep(target, cache)
+    if arguments.record_drafts is not None:
+        topk = min(arguments.record_drafts_topk, drafter.config.vocab_size)
+        recorder = _open_recording(arguments.record_drafts, draft.block_size - 1, topk)
+        return RecordingStep(target, drafter, cache, draft_cache, recorder=recorder, topk=topk)
     if draft.budget is None or draft.topk is None:
         return LinearStep(target, drafter, cache, draft_cache)
     return TreeStep(
@@ -129,6 +135,16 @@ def _open_trace(arguments: EngineArguments) -> StepTrace:
         raise EngineError(
             f"the step trace cannot be written: {cause}",
             remedy="Give --step-trace a file in a folder that exists and can be written.",
+        ) from cause
+
+
+def _open_recording(path: Path, depth: int, topk: int) -> DraftRecorder:
+    try:
+        return DraftRecorder(path, depth=depth, topk=topk)
+    except OSError as cause:
+        raise EngineError(
+            f"the drafts cannot be recorded: {cause}",
+            remedy="Give --record-drafts a file that does not exist yet, in a folder that does.",
         ) from cause
 
 
