@@ -12,12 +12,16 @@ def log_evidence(
     subject: str,
     *,
     source: str,
+    arm: str,
     windows: Sequence[DecodeWindow],
     prefill: Sequence[PrefillWindow] = (),
     startup: Sequence[StartupFact] = (),
     draft_counts: Sequence[DraftCounts] = (),
 ) -> Evidence:
     """What the lines say; the drafting setting comes from the server's arguments, if printed.
+
+    arm: the server, whatever the start and the part of its log: these are not held against each
+    other.
 
     A tree worker's start-up line overrules them, since a fork's arguments are its own.
     """
@@ -40,6 +44,7 @@ def log_evidence(
     return Evidence(
         subject=subject,
         source=source,
+        arm=arm,
         speculation=speculation_from(settings),
         windows=tuple(windows),
         prefill=tuple(prefill),

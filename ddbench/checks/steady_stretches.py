@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from ddbench.checks.evidence import Evidence
 from ddbench.checks.limits import log_interval
+from ddbench.checks.prefill_times import PrefillTimes
 from ddbench.checks.window_steps import by_rank
 from ddbench.records import DecodeWindow
 
@@ -32,9 +33,10 @@ def steady_stretches(evidence: Evidence) -> list[Stretch]:
 
 
 def _of_rank(evidence: Evidence, rank: Sequence[DecodeWindow], interval: int) -> Iterator[Stretch]:
+    prefill = PrefillTimes(evidence.prefill, rank[0].ranks)
     windows, predicted_s, stamped_s, running = 0, 0.0, 0.0, 0
     for before, now in pairwise(rank):
-        step_s, gap_s = _predicted_s(now, interval), _steady_gap_s(evidence, before, now)
+        step_s, gap_s = _predicted_s(now, interval), _steady_gap_s(prefill, before, now)
         if step_s is None or gap_s is None:
             if windows:
                 yield Stretch(running, windows, predicted_s, stamped_s)
@@ -55,14 +57,11 @@ def _predicted_s(window: DecodeWindow, interval: int) -> float | None:
     return tokens / window.throughput_tokens_per_s
 
 
-def _steady_gap_s(evidence: Evidence, before: DecodeWindow, now: DecodeWindow) -> float | None:
+def _steady_gap_s(prefill: PrefillTimes, before: DecodeWindow, now: DecodeWindow) -> float | None:
     """Seconds between two lines; None when the batch changed or a prefill came between."""
     start, end = before.logged_at, now.logged_at
     if start is None or end is None or before.running_requests != now.running_requests:
         return None
-    if any(
-        line.ranks == now.ranks and line.logged_at is not None and start <= line.logged_at <= end
-        for line in evidence.prefill
-    ):
+    if prefill.lines(start, end):
         return None
     return (end - start).total_seconds()

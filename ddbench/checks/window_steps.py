@@ -5,7 +5,8 @@ from itertools import pairwise
 
 from ddbench.checks.evidence import Evidence
 from ddbench.checks.limits import PRINTED_HALF_UNIT, STAMP_UNIT_S, log_interval
-from ddbench.records import DecodeWindow, PrefillWindow
+from ddbench.checks.prefill_times import PrefillTimes
+from ddbench.records import DecodeWindow
 
 DEFAULT_INTERVAL = 40  # SGLang's --decode-log-interval
 MIN_SPAN_S = 10 * STAMP_UNIT_S  # over which whole-second stamps are good to a tenth
@@ -33,9 +34,14 @@ def steps_a_window(evidence: Evidence) -> int:
     return 1 if all(_fits_one_step(w) for w in evidence.windows) else DEFAULT_INTERVAL
 
 
-def request_steps(evidence: Evidence, window: DecodeWindow) -> int:
-    """Request-steps that `window` averages over, about."""
-    return steps_a_window(evidence) * max(1, window.running_requests or 1)
+def windows_of_many_steps(evidence: Evidence, fewest: int) -> list[DecodeWindow]:
+    """The windows with an accept len that average over about `fewest` request-steps or more."""
+    interval = steps_a_window(evidence)
+    return [
+        window
+        for window in evidence.windows
+        if window.accept_len_logged and interval * max(1, window.running_requests or 1) >= fewest
+    ]
 
 
 def _fits_one_step(window: DecodeWindow) -> bool:
@@ -64,9 +70,7 @@ def _from_throughput(evidence: Evidence) -> int | None:
     return max(1, round(tokens / token_steps))
 
 
-def finished_in(
-    before: DecodeWindow, now: DecodeWindow, prefill: Sequence[PrefillWindow]
-) -> int | None:
+def finished_in(before: DecodeWindow, now: DecodeWindow, prefill: PrefillTimes) -> int | None:
     """The most requests that can have ended between two lines of one rank; None when unknown.
 
     Running before, plus those that were admitted between, minus running now. Stamps are whole
@@ -76,36 +80,31 @@ def finished_in(
         return None
     if before.logged_at is None or now.logged_at is None or not prefill:
         return None
-    admitted = sum(
-        line.new_requests or 0
-        for line in prefill
-        if line.ranks == now.ranks
-        and line.logged_at is not None
-        and before.logged_at <= line.logged_at <= now.logged_at
-    )
+    admitted = prefill.admitted(before.logged_at, now.logged_at)
     return max(0, before.running_requests + admitted - now.running_requests)
 
 
-def cut_bound(
-    evidence: Evidence, rank: Sequence[DecodeWindow], index: int, depth: int
-) -> float | None:
-    """F*D/S of window `index`: what cuts at end-of-text can take off its mean commit, at most.
+def cut_bounds(
+    evidence: Evidence, rank: Sequence[DecodeWindow], depth: int | None
+) -> list[float | None]:
+    """F*D/S of each window: what cuts at end-of-text can take off its mean commit, at most.
 
     A request that ends at a window's edge is logged in the neighbour, so F is taken over the
     window and one on either side. Where the lines do not give it, F is all requests of the run and
-    one of its warm-up. None without either, or without --decode-log-interval.
+    one of its warm-up. None without either, without D, or without --decode-log-interval.
     """
     interval = log_interval(evidence)
-    if interval is None:
-        return None
-    finished: int | None = 0 if index else None
-    for i in range(max(1, index - 1), min(len(rank), index + 2)):
-        ended = finished_in(rank[i - 1], rank[i], evidence.prefill)
-        finished = None if ended is None or finished is None else finished + ended
-    if finished is None:
-        if not evidence.completed:
-            return None
-        finished = len(evidence.requests) + 1
-    before = rank[index - 1] if index else rank[index]
-    fewest = min(before.running_requests or 0, rank[index].running_requests or 0)
-    return finished * depth / (interval * max(1, fewest))
+    if interval is None or depth is None or not rank:
+        return [None] * len(rank)
+    prefill = PrefillTimes(evidence.prefill, rank[0].ranks)
+    ended = [None, *(finished_in(before, now, prefill) for before, now in pairwise(rank))]
+    everyone = len(evidence.requests) + 1 if evidence.completed else None
+    bounds: list[float | None] = []
+    for index, window in enumerate(rank):
+        near = ended[max(1, index - 1) : index + 2] if index else [None]
+        known = [number for number in near if number is not None]
+        finished = sum(known) if len(known) == len(near) else everyone
+        before = rank[index - 1] if index else window
+        fewest = max(1, min(before.running_requests or 0, window.running_requests or 0))
+        bounds.append(None if finished is None else finished * depth / (interval * fewest))
+    return bounds

@@ -151,12 +151,13 @@ class _Boot:
     def take(self, name: str) -> Evidence:
         """What has come in so far; start-up lines are kept for the parts that follow."""
         self.parts += 1
-        subject = name + (f" [{self.source}]" if self.source else "")
-        subject += f" (start {self.boot + 1})" if self.boot else ""
+        server = name + (f" [{self.source}]" if self.source else "")
+        subject = server + (f" (start {self.boot + 1})" if self.boot else "")
         subject += f" (part {self.parts})" if self.parts > 1 else ""
         evidence = log_evidence(
             subject,
             source=name,
+            arm=server,
             windows=self.windows,
             prefill=self.prefill,
             startup=self.startup,

@@ -73,6 +73,19 @@ def test_two_logs_at_concurrency_one_and_sixty_four_are_not_comparable(ddbench, 
     assert "not comparable: concurrency 1 against 64" in done.stdout
 
 
+def test_two_starts_of_one_server_are_not_held_against_each_other(ddbench, tmp_path):
+    log = tmp_path / "server.log"
+    started = "[2026-07-23 05:31:40] server_args=ServerArgs(model_path='m', page_size=1)\n"
+    ready = "[2026-07-23 05:31:41] The server is fired up and ready to roll!\n"
+    starts = [started + ready + decode_line(50, running) * 5 for running in (1, 64)]
+    log.write_text("".join(starts))
+
+    said = json.loads(ddbench("check", "--json", log).stdout)
+
+    assert {row["subject"] for row in said["windows"]} == {str(log), f"{log} (start 2)"}
+    assert said["findings"] == []
+
+
 def test_two_servers_in_one_log_are_looked_at_apart(ddbench, tmp_path):
     log = tmp_path / "compose.log"
     healthy = [f"a  | {decode_line(second, 1)}" for second in range(9)]

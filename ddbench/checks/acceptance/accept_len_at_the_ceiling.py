@@ -5,7 +5,7 @@ from ddbench.checks.finding import Lacks, Outcome, Severity
 from ddbench.checks.limits import PRINTED_HALF_UNIT, depth_limit, is_uno
 from ddbench.checks.needs import DEPTH_LIMIT
 from ddbench.checks.rule import rule
-from ddbench.checks.window_steps import request_steps
+from ddbench.checks.window_steps import windows_of_many_steps
 
 SURPRISING_SHARE = 0.2  # a healthy log of 1,265 windows had 4.7 % at the ceiling
 FEWEST_AT_CEILING = 3
@@ -42,12 +42,9 @@ def accept_len_at_the_ceiling(evidence: Evidence) -> Iterator[Outcome]:
     depth = depth_limit(evidence)
     if depth is None or is_uno(evidence):
         return
-    averaged = [
-        w.accept_len_logged
-        for w in evidence.windows
-        if w.accept_len_logged and request_steps(evidence, w) >= STEPS_TO_AVERAGE
-    ]
-    full = sum(value >= depth + 1 - PRINTED_HALF_UNIT for value in averaged)
+    averaged = windows_of_many_steps(evidence, STEPS_TO_AVERAGE)
+    ceiling = depth + 1 - PRINTED_HALF_UNIT
+    full = sum((w.accept_len_logged or 0.0) >= ceiling for w in averaged)
     histograms = [r.histogram for r in evidence.completed if r.histogram]
     steps = sum(sum(h) for h in histograms)
     deepest = sum(h[depth] for h in histograms if len(h) > depth)

@@ -5,7 +5,7 @@ from ddbench.checks.finding import Lacks, Outcome, Severity
 from ddbench.checks.limits import PRINTED_HALF_UNIT, depth_limit
 from ddbench.checks.needs import SPECULATIVE_ARM
 from ddbench.checks.rule import rule
-from ddbench.checks.window_steps import request_steps
+from ddbench.checks.window_steps import windows_of_many_steps
 
 FEWEST_WINDOWS = 10
 STEPS_TO_AVERAGE = 8
@@ -37,11 +37,8 @@ def acceptance_never_varies(evidence: Evidence) -> Iterator[Outcome]:
     Good: accept len: 3.95, 4.10, 4.00, 3.72.
     """
     depth = depth_limit(evidence)
-    values = [
-        w.accept_len_logged
-        for w in evidence.windows
-        if w.accept_len_logged and request_steps(evidence, w) >= STEPS_TO_AVERAGE
-    ]
+    averaged = windows_of_many_steps(evidence, STEPS_TO_AVERAGE)
+    values = [w.accept_len_logged or 0.0 for w in averaged]
     pooled: dict[int, int] = {}
     for r in evidence.completed:
         for drafts, steps in enumerate(r.histogram or ()):

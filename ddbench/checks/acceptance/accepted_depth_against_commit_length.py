@@ -6,7 +6,7 @@ from ddbench.checks.finding import Found, Lacks, Outcome, Severity
 from ddbench.checks.limits import PRINTED_HALF_UNIT, depth_limit
 from ddbench.checks.needs import DEPTH_AND_COMMIT
 from ddbench.checks.rule import rule
-from ddbench.checks.window_steps import by_rank, cut_bound
+from ddbench.checks.window_steps import by_rank, cut_bounds
 from ddbench.records import DecodeWindow
 
 TWO_PRINTED = 2 * PRINTED_HALF_UNIT + 1e-9  # a difference of two printed numbers
@@ -89,11 +89,10 @@ def accepted_depth_against_commit_length(evidence: Evidence) -> Iterator[Outcome
 
 
 def _excesses(evidence: Evidence, rank: Sequence[DecodeWindow]) -> Iterator[_Excess]:
-    depth = depth_limit(evidence)
-    for index, window in enumerate(rank):
+    bounds = cut_bounds(evidence, rank, depth_limit(evidence))
+    for index, (window, allowed) in enumerate(zip(rank, bounds, strict=True)):
         if window.accepted_depth is None or window.commit_len is None:
             continue
-        allowed = None if depth is None else cut_bound(evidence, rank, index, depth)
         excess = window.accepted_depth + 1.0 - window.commit_len
         yield _Excess(window, index, excess, allowed)
 

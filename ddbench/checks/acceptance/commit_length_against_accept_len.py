@@ -5,7 +5,7 @@ from ddbench.checks.finding import Found, Lacks, Outcome, Severity
 from ddbench.checks.limits import PRINTED_HALF_UNIT, counts_after_the_cut, depth_limit
 from ddbench.checks.needs import ACCEPT_LEN
 from ddbench.checks.rule import rule
-from ddbench.checks.window_steps import by_rank, cut_bound
+from ddbench.checks.window_steps import by_rank, cut_bounds
 
 TWO_PRINTED = 2 * PRINTED_HALF_UNIT + 1e-9
 
@@ -43,11 +43,10 @@ def commit_length_against_accept_len(evidence: Evidence) -> Iterator[Outcome]:
     differences: list[float] = []
     unknown = False
     for rank in by_rank(evidence.windows):
-        for index, window in enumerate(rank):
+        for window, bound in zip(rank, cut_bounds(evidence, rank, depth), strict=True):
             if not window.accept_len_logged or window.commit_len is None:
                 continue
             seen += 1
-            bound = None if depth is None else cut_bound(evidence, rank, index, depth)
             allowed = 0.0 if exact else 1.0 if bound is None else bound
             difference = window.accept_len_logged - window.commit_len
             differences.append(difference)
