@@ -238,6 +238,13 @@ def test_reads_what_people_made_of_the_line(fields, accept_len, throughput):
     assert window.throughput_tokens_per_s == throughput
 
 
+def test_nul_bytes_inside_a_field_do_not_hide_it():
+    window = parse_decode_line(f"{HEAD}, #run\0ning-req: 4, accept len: 3.\x0041, {TAIL}")
+
+    assert window is not None
+    assert (window.running_requests, window.accept_len_logged) == (4, 3.41)
+
+
 def test_reads_a_line_inside_a_json_string():
     window = parse_decode_line(
         f'{{"log":"{HEAD}, {USAGE}, accept len: 3.41, {TAIL}\\n","stream":"stderr",'

@@ -11,7 +11,7 @@ import zstandard
 
 from ddbench.errors import LogFormatError
 from ddbench.logs.excerpt import read_excerpt
-from ddbench.logs.line_records import UnreadableLine
+from ddbench.logs.line_records import UnreadableLine, line_records
 from ddbench.logs.stream import BLOCK_BYTES, MAX_LINE_BYTES, read_log, read_stream
 from ddbench.logs.vllm_line import VllmLoadWindow, VllmSpecWindow
 from ddbench.records import DecodeWindow, PrefillWindow, StartupFact
@@ -253,6 +253,54 @@ def test_a_wrapped_line_across_a_block_border_is_put_together():
 
         assert running(records) == [7, 8]
         assert [r.record.accept_rate_logged for r in records] == [0.34, 0.34]
+
+
+def test_a_window_inside_a_wrapped_line_at_a_block_border_is_read_once():
+    first, _, rest = window(7, " DP0").partition(", accept rate")
+    middle, _, last = f"accept rate{rest}".partition(", cuda")
+    wrapped = f"{first}\n{window(8, ' DP1')}{middle}\ncuda{last}"
+
+    for shift in range(0, len(wrapped), 3):
+        records = read("x" * (BLOCK_BYTES - shift - 2) + "\n" + wrapped + window(9))
+
+        assert running(records) == [7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("accept len: 3.41, accept rate: 0.34", "accept len: 0.00, accept rate: 0.00"),
+        ("accept len: 3.41, accept rate: 0.34", "accept len: 3, accept rate: 0"),
+        ("accept len: 3.41, accept rate: 0.34, ", ""),
+        ("accept rate: 0.34, ", ""),
+        (
+            "accept rate: 0.34",
+            "accept rate: 0.34, accepted depth: 0.00, commit len: 1.00, tree nodes: 0.00",
+        ),
+        ("graph: True", "graph: False"),
+        ("cuda graph: True, ", ""),
+        ("cuda graph", "npu graph"),
+        ("#token: 7, token", "#full token: 7, full token"),
+        ("usage: 0.00", "usage: 0.00, mamba num: 3, mamba usage: 0.30"),
+        ("812.55", "812"),
+        ("812.55", "8.1.2"),
+        ("2026-07-23", "2026-07-32"),
+        ("05:31:43", "05:31:43.120"),
+        ("05:31:43", "05:31:43 TP1 DP0"),
+        ("batch,", "batch [12],"),
+        ("batch,", "batch."),
+        ("#queue-req: 0", "#queue-req: 0, "),
+        ("#queue-req: 0", "#queue-req: 0\r"),
+        ("[2026", "\x1b[36m(Engine pid=4)\x1b[0m [2026"),
+        ("[2026", "\x1b]0;title\x07[2026"),
+        ("[2026", "obj= [2026"),
+        ("[2026", "progress\r[2026"),
+    ],
+)
+def test_the_shortcut_for_common_lines_gives_what_the_parser_gives(change):
+    line = window(7).replace(*change)
+
+    assert [logged.record for logged in read(line)] == list(line_records(line))
 
 
 def test_the_line_after_a_short_record_is_not_dragged_in():
