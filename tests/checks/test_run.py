@@ -33,7 +33,7 @@ def test_every_rule_is_heard_of_each_run_and_once_for_all(healthy):
 
 
 def test_an_error_is_reported_as_such(healthy, window):
-    broken = Evidence("log", windows=(window(accept_len_logged=0.5),))
+    broken = Evidence("log", windows=(window(accept_len_logged=0.5, accept_rate_logged=None),))
 
     assert check([broken]).has_errors
     assert not check([broken], wanted=selector([], ["DDB104"])).has_errors
