@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ddbench.checks.cells import Cell, shared_prompts
-from ddbench.stats.sign_test import sign_test
+from ddbench.stats.signed_rank import signed_rank
 
 P_VALUE = 0.01
 
@@ -34,6 +34,6 @@ def acceptance_change(before: Cell, after: Cell) -> AcceptanceChange | None:
         before=mine,
         after=theirs,
         prompts=len(pairs),
-        p_of_fall=sign_test(a - b for a, b in pairs).p_value,
-        p_of_rise=sign_test(b - a for a, b in pairs).p_value,
+        p_of_fall=signed_rank(a - b for a, b in pairs).p_value,
+        p_of_rise=signed_rank(b - a for a, b in pairs).p_value,
     )

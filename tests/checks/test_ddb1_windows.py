@@ -414,3 +414,12 @@ def test_more_accepted_than_emitted_is_no_prefix_acceptance(fired, silent):
     silent("DDB130", log(44, 80, 60))
     fired("DDB130", log(44, 80, 12), "44 tokens accepted and 12 emitted")
     fired("DDB130", log(44, 40, None), "40 drafted")
+
+
+def test_counters_of_earlier_runs_are_subtracted(healthy, silent):
+    earlier = replace(healthy.counters_before, spec_verify_calls=500.0, generation_tokens=900.0)
+    later = replace(healthy.counters_after, spec_verify_calls=580.0, generation_tokens=1148.0)
+    run = replace(healthy, counters_before=earlier, counters_after=later)
+
+    silent("DDB114", run)
+    silent("DDB116", run)

@@ -32,7 +32,7 @@ def test_every_rule_is_heard_of_each_run_and_once_for_all(healthy):
     assert not report.has_errors
 
 
-def test_an_error_is_reported_as_such(healthy, window):
+def test_an_error_is_reported_as_such(window):
     broken = Evidence("log", windows=(window(accept_len_logged=0.5, accept_rate_logged=None),))
 
     assert check([broken]).has_errors

@@ -28,7 +28,7 @@ def acceptance_changes_with_concurrency(comparison: Comparison) -> Iterator[Outc
 
     ## How it is computed
     One arm at two concurrencies, all else equal: tokens per step by prompt. Over 3 % apart (6 %
-    with fewer than 100 prompts) and an exact sign test with p < 0.01 in that direction.
+    with fewer than 100 prompts) and a signed-rank test with p < 0.01 in that direction.
 
     ## Example
     Bad: 4.03 tokens a step at concurrency 1 and 1.52 at 16.

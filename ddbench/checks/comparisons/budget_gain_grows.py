@@ -7,7 +7,7 @@ from ddbench.checks.evidence import Comparison
 from ddbench.checks.finding import Found, Lacks, Outcome, Severity
 from ddbench.checks.needs import SEVERAL_RUNS
 from ddbench.checks.rule import rule
-from ddbench.stats.sign_test import sign_test
+from ddbench.stats.signed_rank import signed_rank
 
 NOTABLE = 0.02
 
@@ -29,7 +29,7 @@ def budget_gain_grows(comparison: Comparison) -> Iterator[Outcome]:
     ## How it is computed
     Three neighbouring budgets of one block size and topk, same conditions: gain per node, by
     prompt, of the second interval minus the first. Fires when the mean gain would lift tokens
-    per step by over 2 % more than the first interval's slope, and an exact sign test has p < 0.01.
+    per step by over 2 % more than the first interval's slope, and a signed-rank test has p < 0.01.
 
     ## Example
     Bad: 3.0, 3.1 and 4.4 tokens a step at budgets 7, 15 and 31.
@@ -46,7 +46,7 @@ def budget_gain_grows(comparison: Comparison) -> Iterator[Outcome]:
             compared = True
             span = (large.speculation.budget or 0) - (middle.speculation.budget or 0)
             extra = sum(gains) / len(gains) * span
-            test = sign_test(gains)
+            test = signed_rank(gains)
             before = middle.tokens_per_step or 1.0
             if extra > NOTABLE * before and test.p_value < P_VALUE:
                 yield Found(

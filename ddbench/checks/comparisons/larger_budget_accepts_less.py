@@ -27,7 +27,7 @@ def larger_budget_accepts_less(comparison: Comparison) -> Iterator[Outcome]:
 
     ## How it is computed
     Tree arms with equal block size and topk, same conditions, budgets B1 < B2: tokens per step by
-    prompt; a fall of over 1 % pooled, and an exact one-sided sign test with p < 0.01. Greedy trees
+    prompt; a fall of over 1 % pooled, and a one-sided signed-rank test with p < 0.01. Greedy trees
     only: builders with depth bonuses are not nested (DDB149).
 
     ## Example

@@ -27,8 +27,8 @@ def tree_accepts_less_than_linear(comparison: Comparison) -> Iterator[Outcome]:
 
     ## How it is computed
     A tree arm with budget >= block size - 1 and topk >= 2 against the linear arm of that block
-    size, same conditions: tokens per step by prompt; a fall of over 1 % pooled, and an exact
-    one-sided sign test with p < 0.01.
+    size, same conditions: tokens per step by prompt; a fall of over 1 % pooled, and a
+    one-sided signed-rank test with p < 0.01.
 
     ## Example
     Bad: 6.20 tokens a step on the line and 4.28 with the tree, lower for 45 of 48 prompts.

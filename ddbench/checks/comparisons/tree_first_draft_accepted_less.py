@@ -6,7 +6,7 @@ from ddbench.checks.evidence import Comparison
 from ddbench.checks.finding import Found, Lacks, Outcome, Severity
 from ddbench.checks.needs import SEVERAL_RUNS
 from ddbench.checks.rule import rule
-from ddbench.stats.sign_test import sign_test
+from ddbench.stats.signed_rank import signed_rank
 
 NOTABLE = 0.02
 
@@ -27,8 +27,8 @@ def tree_first_draft_accepted_less(comparison: Comparison) -> Iterator[Outcome]:
 
     ## How it is computed
     Share of verify steps with d >= 1, from the histograms, by prompt, for a tree arm against the
-    linear arm of its block size, same conditions: over 0.02 lower pooled, and an exact one-sided
-    sign test with p < 0.01. (Across runs the states differ, so it is statistical.)
+    linear arm of its block size, same conditions: over 0.02 lower pooled, and a one-sided
+    signed-rank test with p < 0.01. (Across runs the states differ, so it is statistical.)
 
     ## Example
     Bad: 0.71 of steps on the line and 0.55 with the tree.
@@ -48,7 +48,7 @@ def tree_first_draft_accepted_less(comparison: Comparison) -> Iterator[Outcome]:
         compared = True
         before = sum(x for x, _ in pairs) / len(pairs)
         after = sum(y for _, y in pairs) / len(pairs)
-        test = sign_test(x - y for x, y in pairs)
+        test = signed_rank(x - y for x, y in pairs)
         if after < before - NOTABLE and test.p_value < P_VALUE:
             yield Found(
                 f"a first draft is accepted in {before:.2f} of the steps of {line.arm} and "
