@@ -84,7 +84,10 @@ class ServerSurvived(ServerError):
 
 
 class UnitEnded(ServerError):
-    """`crash_class` and `evidence` as in a Failure. certain: no line of the log can say it better."""
+    """`crash_class` and `evidence` as in a Failure.
+
+    certain: no line of the log can say it better.
+    """
 
     def __init__(
         self, unit: str, *, crash_class: str, evidence: str, certain: bool, remedy: str

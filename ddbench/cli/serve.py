@@ -1,9 +1,11 @@
-"""ddbench serve SWEEP --arm NAME"""
+"""ddbench serve SWEEP --arm NAME [--print-unit]"""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+USUAL_PORT = 30000  # SGLang's own; a unit that is started again must find its clients
 
 
 def serve(
@@ -11,6 +13,9 @@ def serve(
     arm: Annotated[
         str | None, typer.Option(help="Which arm's server; without it, list them.")
     ] = None,
+    print_unit: Annotated[
+        bool, typer.Option("--print-unit", help="Print a systemd unit of it instead.")
+    ] = False,
 ) -> None:
     """Run one server of a sweep in the foreground, its command line printed first."""
     import os
@@ -36,6 +41,14 @@ def serve(
             f"the server of arm {arm!r} is run by someone else ({server.base_url})",
             remedy="Use `serve` with an arm whose engine is embedded or sglang.",
         )
+    if print_unit:
+        from ddbench.server.systemd.unit_file import unit_file
+
+        description = f"{server.engine} server, arm {arm} of {sweep_file.name}"
+        options = dict(server.launcher_options)
+        command = server_command(server, port=server.port or USUAL_PORT)
+        typer.echo(unit_file(command, options, description=description), nl=False)
+        return
     if server.port is not None:
         require_free(server.host, server.port)
     command = server_command(server, port=server.port or free_port(server.host))

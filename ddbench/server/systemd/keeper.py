@@ -22,6 +22,7 @@ from pathlib import Path
 
 LOOK_INTERVAL_S = 0.1
 KILL_WAIT_S = 5.0
+JOURNAL_WAIT_S = 0.2  # journald asks a line's writer for its unit, so the writer must live
 COMMAND_NOT_FOUND = 127
 
 JOURNAL, LOG = 1, 2
@@ -49,7 +50,8 @@ def main() -> None:
     killed = out_of_memory_kills() - killed_before
     if killed > 0:
         say(f"the kernel's out-of-memory killer ended {killed} process(es) of this unit")
-    mirror.copy()
+    if mirror.copy():
+        time.sleep(JOURNAL_WAIT_S)
     if not ended_with_owner:
         end_like(server.returncode)
 
@@ -168,13 +170,17 @@ class Mirror:
         except OSError as error:
             say(f"cannot copy this log to the journal: {error.strerror}")
 
-    def copy(self) -> None:
+    def copy(self) -> bool:
+        """True when there was something new."""
+        is_new = False
         while self._log is not None and (chunk := os.read(self._log, 65536)):
+            is_new = True
             try:
                 while chunk:
                     chunk = chunk[os.write(JOURNAL, chunk) :]
             except OSError:  # the journal is gone; the file has everything
                 self._log = None
+        return is_new
 
 
 def say(text: str) -> None:

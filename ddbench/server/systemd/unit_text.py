@@ -1,7 +1,9 @@
 """Quoting for unit files and systemd-run: see systemd.syntax(7) and systemd.service(5)."""
 
+import re
 from collections.abc import Mapping, Sequence
 
+_PLAIN = re.compile(r"[A-Za-z0-9_=:,./%$@+-]+")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
 
 
@@ -26,4 +28,4 @@ def expanded_later(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _quoted(word: str) -> str:
-    return f'"{word.translate(_ESCAPES)}"'
+    return word if _PLAIN.fullmatch(word) else f'"{word.translate(_ESCAPES)}"'

@@ -60,6 +60,15 @@ def inside_namespace_of(pid: int) -> Iterator[None]:
         os.close(theirs)
 
 
+@contextmanager
+def inside(manager_pid: int) -> Iterator[None]:
+    """`systemctl --user` works, in this process and in those that it starts."""
+    with pytest.MonkeyPatch.context() as patched, inside_namespace_of(manager_pid):
+        patched.setenv("XDG_RUNTIME_DIR", "/run/user/0")
+        patched.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def manager_pid():
     with started_manager("host") as pid:
@@ -68,10 +77,14 @@ def manager_pid():
 
 @pytest.fixture(scope="module")
 def user_manager(manager_pid):
-    """`systemctl --user` works, in this process and in those that it starts."""
-    with pytest.MonkeyPatch.context() as patched, inside_namespace_of(manager_pid):
-        patched.setenv("XDG_RUNTIME_DIR", "/run/user/0")
-        patched.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+    with inside(manager_pid):
+        yield
+
+
+@pytest.fixture(scope="module", params=["host", "flat"])
+def manager_of_each_layout(request):
+    """As user_manager; "flat" is how journald sees units in a container."""
+    with started_manager(request.param) as pid, inside(pid):
         yield
 
 
