@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from ddbench.draft_records import DEFAULT_TOPK
-from ddbench.engine.faults import Fault
+from ddbench.engine.faults import PlantedFault, planted_fault
 
 Algorithm = Literal["DFLASH", "DDTREE"]
 
@@ -41,7 +41,7 @@ class EngineArguments:
     step_trace: Path | None
     record_drafts: Path | None
     record_drafts_topk: int
-    fault: Fault | None
+    fault: PlantedFault | None
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> EngineArguments:
@@ -84,7 +84,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> EngineArguments:
         step_trace=given.step_trace,
         record_drafts=given.record_drafts,
         record_drafts_topk=given.record_drafts_topk,
-        fault=None if given.fault is None else Fault(given.fault),
+        fault=given.fault,
     )
 
 
@@ -146,9 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         default=DEFAULT_TOPK,
         help="candidates recorded at each depth",
     )
-    parser.add_argument(
-        "--fault", choices=tuple(fault.value for fault in Fault), help=argparse.SUPPRESS
-    )
+    parser.add_argument("--fault", type=_fault, metavar="NAME[:DOSE]", help=argparse.SUPPRESS)
     _add_flags_with_one_value(parser)
     return parser
 
@@ -170,6 +168,13 @@ def _add_flags_with_one_value(parser: argparse.ArgumentParser) -> None:
         "--skip-server-warmup",
     ):
         always.add_argument(flag, action="store_true")
+
+
+def _fault(text: str) -> PlantedFault:
+    try:
+        return planted_fault(text)
+    except ValueError as cause:
+        raise argparse.ArgumentTypeError(str(cause)) from cause
 
 
 def _positive(text: str) -> int:

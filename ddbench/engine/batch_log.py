@@ -9,7 +9,7 @@ Source: sglang/srt/managers/scheduler_components/metrics_reporter.py (0.5.23).
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ddbench.engine.server_log import log
@@ -31,6 +31,19 @@ class Occupancy:
         return self.used_tokens / self.total_tokens
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a decode line says of its window. The drafting ones are 0 where nothing is drafted."""
+
+    throughput_per_s: float
+    accept_length: float = 0.0  # before the cut
+    accept_rate: float = 0.0
+    accepted_depth: float = 0.0  # before the cut
+    commit_length: float = 0.0  # after it
+    tree_nodes: float = 0.0
+    graph: bool = False
+
+
 @dataclass(slots=True)
 class _Window:
     """Sums since the last decode line; steps are request-steps."""
@@ -45,12 +58,21 @@ class _Window:
 class BatchLog:
     """Written from the scheduler's thread alone; the totals are read from others."""
 
-    def __init__(self, interval: int, draft: DraftSettings | None) -> None:
+    def __init__(
+        self,
+        interval: int,
+        draft: DraftSettings | None,
+        *,
+        alter: Callable[[Means], Means] | None = None,
+        tokens_kept_by_flush: Callable[[int], int] | None = None,
+    ) -> None:
         self.gen_throughput_per_s = 0.0
         self.accept_length = 0.0
         self.accept_rate = 0.0
         self._interval = interval
         self._draft = draft
+        self._alter = alter
+        self._tokens_kept_by_flush = tokens_kept_by_flush
         self._window = _Window()
         self._decode_steps = 0
         self._total_tokens = 0
@@ -67,7 +89,9 @@ class BatchLog:
 
     def reset(self) -> None:
         """Forget the lifetime mean and start a new window, as SGLang does on /flush_cache."""
-        self._total_tokens = self._total_steps = self._decode_steps = 0
+        kept = self._tokens_kept_by_flush
+        self._total_tokens = 0 if kept is None else kept(self._total_tokens)
+        self._total_steps = self._decode_steps = 0
         self._window = _Window()
 
     def prefill(
@@ -101,28 +125,43 @@ class BatchLog:
         """Write the line of the window that ends now, and start the next one."""
         now_s = time.perf_counter()
         window, self._window = self._window, _Window()
-        self.gen_throughput_per_s = window.tokens / (now_s - self._last_decode_s)
+        means = self._means(window, now_s - self._last_decode_s)
+        if self._alter is not None:
+            means = self._alter(means)
         self._last_decode_s = now_s
+        self.gen_throughput_per_s = means.throughput_per_s
+        self.accept_length, self.accept_rate = means.accept_length, means.accept_rate
         log(
             f"Decode batch, #running-req: {occupancy.running}, #token: {occupancy.used_tokens}, "
-            f"token usage: {occupancy.usage:.2f}, {self._drafting(window)}cpu graph: False, "
-            f"gen throughput (token/s): {self.gen_throughput_per_s:.2f}, "
+            f"token usage: {occupancy.usage:.2f}, {self._drafting(means)}cpu graph: {means.graph}, "
+            f"gen throughput (token/s): {means.throughput_per_s:.2f}, "
             f"#queue-req: {occupancy.queued}"
         )
 
-    def _drafting(self, window: _Window) -> str:
+    def _means(self, window: _Window, elapsed_s: float) -> Means:
+        throughput_per_s = window.tokens / elapsed_s
         if self._draft is None:
-            return ""
-        self.accept_length = window.tokens / window.steps
-        proposed = window.steps * (self._draft.verify_width - 1)
-        self.accept_rate = window.correct_drafts / proposed
+            return Means(throughput_per_s)
         self._total_tokens += window.tokens
         self._total_steps += window.steps
-        fields = f"accept len: {self.accept_length:.2f}, accept rate: {self.accept_rate:.2f}, "
+        proposed = window.steps * (self._draft.verify_width - 1)
+        return Means(
+            throughput_per_s,
+            accept_length=window.tokens / window.steps,
+            accept_rate=window.correct_drafts / proposed,
+            accepted_depth=window.correct_drafts / window.steps,
+            commit_length=window.committed / window.steps,
+            tree_nodes=window.nodes / window.steps,
+        )
+
+    def _drafting(self, means: Means) -> str:
+        if self._draft is None:
+            return ""
+        fields = f"accept len: {means.accept_length:.2f}, accept rate: {means.accept_rate:.2f}, "
         if self._draft.algorithm == "DDTREE":
             fields += (
-                f"accepted depth: {window.correct_drafts / window.steps:.2f}, "
-                f"commit len: {window.committed / window.steps:.2f}, "
-                f"tree nodes: {window.nodes / window.steps:.2f}, "
+                f"accepted depth: {means.accepted_depth:.2f}, "
+                f"commit len: {means.commit_length:.2f}, "
+                f"tree nodes: {means.tree_nodes:.2f}, "
             )
         return fields

@@ -8,6 +8,7 @@ from ddbench.engine.choice import record_logprobs
 from ddbench.engine.drafter import Drafter
 from ddbench.engine.generation import Generation
 from ddbench.engine.kv_cache import KvCache
+from ddbench.engine.planted.seams import Seams
 from ddbench.engine.steps import BatchTensors, StepOutcome, chain, path_choices
 from ddbench.engine.target import Target
 from ddbench.reference.verify import linear_accept, sample_and_walk
@@ -15,17 +16,25 @@ from ddbench.reference.verify import linear_accept, sample_and_walk
 
 class LinearStep:
     def __init__(
-        self, target: Target, drafter: Drafter, cache: KvCache, draft_cache: KvCache
+        self,
+        target: Target,
+        drafter: Drafter,
+        cache: KvCache,
+        draft_cache: KvCache,
+        seams: Seams | None = None,
     ) -> None:
         self._target = target
         self._drafter = drafter
         self._cache = cache
         self._draft_cache = draft_cache
+        self._seams = seams or Seams()
 
     def run(self, generations: Sequence[Generation]) -> list[StepOutcome]:
         batch = BatchTensors.of(generations)
-        log_probs = self._drafter.draft(
-            batch.roots, batch.prefix_lens, cache=self._draft_cache, slots=batch.slots
+        log_probs = self._seams.log_probs(
+            self._drafter.draft(
+                batch.roots, batch.prefix_lens, cache=self._draft_cache, slots=batch.slots
+            )
         )  # (n, L, V)
         best = log_probs.max(dim=-1)
         window = torch.cat((batch.roots[:, None], best.indices), dim=1)  # (n, W)
@@ -36,7 +45,8 @@ class LinearStep:
             slots=batch.slots,
             prefix_lens=batch.prefix_lens,
         )
-        choice = output.logits.argmax(dim=-1)  # (n, W)
+        logits = self._seams.logits(output.logits)
+        choice = logits.argmax(dim=-1)  # (n, W)
 
         outcomes = []
         for row, generation in enumerate(generations):
@@ -48,7 +58,7 @@ class LinearStep:
             else:
                 path, bonus = sample_and_walk(
                     tree,
-                    output.logits[row],
+                    logits[row],
                     generation.request.sampling.temperature,
                     generation.generator,
                 )
@@ -57,7 +67,7 @@ class LinearStep:
             tokens = [*window[row, 1 : correct + 1].tolist(), bonus]
             if generation.generator is not None:
                 target = path_choices(window.shape[1], accepted, tokens)
-            record_logprobs(generation, output.logits[row, : correct + 1], tokens)
+            record_logprobs(generation, logits[row, : correct + 1], tokens)
             outcomes.append(
                 StepOutcome(generation, generation.prefix_len, tree, accepted, tokens, target)
             )

@@ -1,6 +1,6 @@
 """From the command line to a scheduler with a model in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -21,6 +21,8 @@ from ddbench.engine.counters import RequestCounters
 from ddbench.engine.drafter import Drafter
 from ddbench.engine.kv_cache import KvCache
 from ddbench.engine.linear_step import LinearStep
+from ddbench.engine.planted.seams import Seams
+from ddbench.engine.planted.table import planted
 from ddbench.engine.prefill import Prefill
 from ddbench.engine.recording_step import RecordingStep
 from ddbench.engine.scheduler import Scheduler
@@ -46,11 +48,14 @@ class Engine:
     batch_log: BatchLog
     counters: RequestCounters
     trace: StepTrace | None
+    seams: Seams
 
 
 def load_engine(arguments: EngineArguments) -> Engine:
     """Raises DdbenchError when weights, settings or a file to write to cannot be used."""
     torch.set_num_threads(arguments.threads)
+    seams = planted(arguments.fault)
+    arguments = seams.arguments(arguments)
     folder = model_folder(arguments.model_path)
     target = load_target(folder)
     drafter = None
@@ -59,24 +64,36 @@ def load_engine(arguments: EngineArguments) -> Engine:
     settings = resolve_settings(
         arguments, target.config, None if drafter is None else drafter.config
     )
+    if drafter is not None:
+        seams.loaded(drafter, settings)
+    runs = settings if seams.drafts else replace(settings, draft=None)
     tokenizer = Tokenizer(load_tokenizer(folder), _chat_template(folder))
     if drafter is not None:
         _log_drafter(drafter, settings)
 
+    for line in seams.start_up_lines():
+        log(line)
+
     slots = settings.max_running_requests
     cache = target.new_cache(slots)
     draft_cache = None if drafter is None else drafter.new_cache(slots)
-    trace = None if arguments.step_trace is None else _open_trace(arguments)
-    batch_log = BatchLog(settings.decode_log_interval, settings.draft)
+    trace = None if arguments.step_trace is None else _open_trace(arguments.step_trace, seams)
+    batch_log = BatchLog(
+        settings.decode_log_interval,
+        runs.draft,
+        alter=seams.means,
+        tokens_kept_by_flush=seams.tokens_kept_by_flush,
+    )
     counters = RequestCounters()
     scheduler = Scheduler(
-        settings,
+        runs,
         Prefill(target, cache, drafter, draft_cache, chunk_tokens=settings.chunked_prefill_size),
-        _step(arguments, settings, target, cache, drafter, draft_cache),
+        _step(arguments, runs, target, cache, drafter, draft_cache, seams),
         StopRules(frozenset({target.config.eos_token_id}), tokenizer),
         batch_log,
         counters,
         trace,
+        seams,
     )
     return Engine(
         arguments=arguments,
@@ -87,6 +104,7 @@ def load_engine(arguments: EngineArguments) -> Engine:
         batch_log=batch_log,
         counters=counters,
         trace=trace,
+        seams=seams,
     )
 
 
@@ -106,6 +124,7 @@ def _step(
     cache: KvCache,
     drafter: Drafter | None,
     draft_cache: KvCache | None,
+    seams: Seams,
 ) -> Step:
     draft = settings.draft
     if draft is None or drafter is None or draft_cache is None:
@@ -115,7 +134,7 @@ def _step(
         recorder = _open_recording(arguments.record_drafts, draft.block_size - 1, topk)
         return RecordingStep(target, drafter, cache, draft_cache, recorder=recorder, topk=topk)
     if draft.budget is None or draft.topk is None:
-        return LinearStep(target, drafter, cache, draft_cache)
+        return LinearStep(target, drafter, cache, draft_cache, seams)
     return TreeStep(
         target,
         drafter,
@@ -123,14 +142,13 @@ def _step(
         draft_cache,
         budget=draft.budget,
         topk=draft.topk,
-        faults=() if arguments.fault is None else (arguments.fault,),
+        seams=seams,
     )
 
 
-def _open_trace(arguments: EngineArguments) -> StepTrace:
-    assert arguments.step_trace is not None
+def _open_trace(path: Path, seams: Seams) -> StepTrace:
     try:
-        return StepTrace(arguments.step_trace)
+        return StepTrace(path, seams)
     except OSError as cause:
         raise EngineError(
             f"the step trace cannot be written: {cause}",
@@ -153,7 +171,7 @@ def _log_drafter(drafter: Drafter, settings: EngineSettings) -> None:
     assert draft is not None
     log(
         "Initialized DFLASH draft runner. attention_backend=torch_native, model=DFlashDraftModel, "
-        f"block_size={draft.block_size}, draft_window_size=None, compact_cache=False"
+        f"block_size={drafter.config.block_size}, draft_window_size=None, compact_cache=False"
     )
     if draft.budget is not None:
         log(

@@ -21,6 +21,7 @@ from ddbench.engine.batch_log import BatchLog, Occupancy
 from ddbench.engine.commit import StopRules, commit
 from ddbench.engine.counters import RequestCounters
 from ddbench.engine.generation import Finish, Generation
+from ddbench.engine.planted.seams import Seams
 from ddbench.engine.prefill import Prefill
 from ddbench.engine.server_log import log
 from ddbench.engine.settings import EngineSettings
@@ -52,6 +53,7 @@ class Scheduler:
         batch_log: BatchLog,
         counters: RequestCounters,
         trace: StepTrace | None,
+        seams: Seams | None = None,
     ) -> None:
         self._settings = settings
         self._prefill = prefill
@@ -60,6 +62,7 @@ class Scheduler:
         self._log = batch_log
         self._counters = counters
         self._trace = trace
+        self._seams = seams or Seams()
         self._seeds = torch.Generator().manual_seed(settings.random_seed)
         self._commands: deque[Callable[[], None]] = deque()
         self._wake = threading.Event()
@@ -68,13 +71,14 @@ class Scheduler:
         self._waiting: deque[Generation] = deque()
         self._reading: list[Generation] = []  # holds a slot, prompt not read to its end
         self._running: list[Generation] = []  # in the order of their slots
-        self._free_slots = list(range(settings.max_running_requests))  # a heap: lowest first
+        self._free_slots = list(range(self._seams.slots(settings.max_running_requests)))  # a heap
         self._reserved_tokens = 0
         self.stepped_s = time.time()
 
     # ------------------------------------------------------------ from any thread
 
     def submit(self, generation: Generation) -> None:
+        generation.request = self._seams.request(generation.request)
         self._command(lambda: self._waiting.append(generation))
 
     def abort(self, generation: Generation) -> None:
@@ -171,14 +175,15 @@ class Scheduler:
 
     def _decode(self) -> None:
         batch = self._running
-        outcomes = self._step.run(batch)
+        self._seams.before_step(batch)
+        outcomes = [self._seams.outcome(outcome) for outcome in self._step.run(batch)]
         committed = []
         for outcome in outcomes:
             generation = outcome.generation
             generation.steps += 1
             if self._settings.draft is not None:
-                generation.record_verify(len(outcome.accepted))
-            committed.append(commit(generation, outcome.tokens, self._rules))
+                self._seams.record(outcome)
+            committed.append(self._seams.commit(generation, outcome.tokens, self._rules))
         if self._trace is not None:
             self._trace.write(outcomes, committed)
         self._log.count(outcomes, committed)
@@ -210,7 +215,7 @@ class Scheduler:
         # What a cut answer lacks of its logged probabilities was never part of it.
         del generation.output_logprobs[len(generation.output_ids) :]
         del generation.output_top_logprobs[len(generation.output_ids) :]
-        self._counters.count(generation)
+        self._seams.count(self._counters, generation)
 
     def _abort(self, generation: Generation) -> None:
         if generation.finish is not None:
@@ -240,9 +245,11 @@ class Scheduler:
         return True
 
     def _occupancy(self, running: int) -> Occupancy:
-        return Occupancy(
-            running=running,
-            queued=len(self._waiting),
-            used_tokens=sum(g.prefix_len for g in (*self._reading, *self._running)),
-            total_tokens=self._settings.max_total_tokens,
+        return self._seams.occupancy(
+            Occupancy(
+                running=running,
+                queued=len(self._waiting),
+                used_tokens=sum(g.prefix_len for g in (*self._reading, *self._running)),
+                total_tokens=self._settings.max_total_tokens,
+            )
         )

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import orjson
 
+from ddbench.engine.planted.seams import Seams
 from ddbench.engine.steps import StepOutcome
 from ddbench.reference.tree import depths
 
@@ -26,8 +27,9 @@ from ddbench.reference.tree import depths
 class StepTrace:
     """Flushed after every batch, so that a reader sees whole steps."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, seams: Seams | None = None) -> None:
         self._file = path.open("wb")
+        self._seams = seams or Seams()
 
     def write(self, outcomes: Sequence[StepOutcome], committed: Sequence[int]) -> None:
         """committed: tokens appended, one number a request; called after they were."""
@@ -48,6 +50,7 @@ class StepTrace:
                 "commit": outcome.tokens[:kept],
                 "finished": generation.finish is not None,
             }
+            line = self._seams.trace_line(line)
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         self._file.flush()
 

@@ -4,19 +4,19 @@ The nodes of a tree stand in consecutive cache rows behind the prefix, in the or
 Those of the accepted path are moved together before the next step, or it would read the rejected.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from ddbench.engine.choice import record_logprobs
 from ddbench.engine.drafter import Drafter
-from ddbench.engine.faults import Fault
 from ddbench.engine.generation import Generation
 from ddbench.engine.kv_cache import KvCache
+from ddbench.engine.planted.seams import Seams
 from ddbench.engine.steps import BatchTensors, StepOutcome, path_choices
 from ddbench.engine.target import Target
-from ddbench.reference.tree import DraftTree, ancestor_mask, build_tree, depths
+from ddbench.reference.tree import DraftTree, ancestor_mask, depths
 from ddbench.reference.verify import greedy_walk, sample_and_walk
 
 
@@ -30,7 +30,7 @@ class TreeStep:
         *,
         budget: int,
         topk: int,
-        faults: Collection[Fault] = (),
+        seams: Seams | None = None,
     ) -> None:
         self._target = target
         self._drafter = drafter
@@ -38,7 +38,7 @@ class TreeStep:
         self._draft_cache = draft_cache
         self._budget = budget
         self._topk = topk
-        self._faults = faults
+        self._seams = seams or Seams()
 
     def run(self, generations: Sequence[Generation]) -> list[StepOutcome]:
         batch = BatchTensors.of(generations)
@@ -50,23 +50,22 @@ class TreeStep:
             cache=self._cache,
             slots=batch.slots,
             prefix_lens=batch.prefix_lens,
-            window_mask=None if Fault.MASK_DROPPED in self._faults else mask,
+            window_mask=self._seams.mask(mask),
         )
-        choice = output.logits.argmax(dim=-1)  # (n, W)
+        logits = self._seams.logits(output.logits)
+        choice = logits.argmax(dim=-1)  # (n, W)
 
         outcomes = []
         for row, (generation, tree) in enumerate(zip(generations, trees, strict=True)):
             nodes = tree.parents.numel()
-            accepted, bonus = _walk(
-                generation, tree, choice[row, :nodes], output.logits[row, :nodes]
-            )
+            accepted, bonus = _walk(generation, tree, choice[row, :nodes], logits[row, :nodes])
             tokens = [*tree.token_ids[accepted].tolist(), bonus]
             target: list[int | None] = (
                 choice[row, :nodes].tolist()
                 if generation.generator is None
                 else path_choices(nodes, accepted, tokens)
             )
-            record_logprobs(generation, output.logits[row, [0, *accepted]], tokens)
+            record_logprobs(generation, logits[row, [0, *accepted]], tokens)
             outcomes.append(
                 StepOutcome(generation, generation.prefix_len, tree, accepted, tokens, target)
             )
@@ -75,12 +74,13 @@ class TreeStep:
         return outcomes
 
     def _draft(self, batch: BatchTensors) -> list[DraftTree]:
-        log_probs = self._drafter.draft(
-            batch.roots, batch.prefix_lens, cache=self._draft_cache, slots=batch.slots
+        log_probs = self._seams.log_probs(
+            self._drafter.draft(
+                batch.roots, batch.prefix_lens, cache=self._draft_cache, slots=batch.slots
+            )
         )  # (n, L, V)
-        top = log_probs.topk(self._topk, dim=-1)
         return [
-            build_tree(root, top.values[row], top.indices[row], self._budget)
+            self._seams.tree(root, log_probs[row], self._topk, self._budget)
             for row, root in enumerate(batch.roots.tolist())
         ]
 
@@ -93,7 +93,7 @@ class TreeStep:
         for row, outcome in enumerate(outcomes):
             generation, accepted = outcome.generation, outcome.accepted
             paths[row, 1 : len(accepted) + 1] = torch.tensor(accepted, dtype=torch.int64)
-            if Fault.KV_NOT_MOVED not in self._faults:
+            if self._seams.moves_rows():
                 self._close_gaps(generation, accepted)
             generation.prefix_len += len(outcome.tokens)
         self._drafter.append_context(

@@ -55,6 +55,7 @@ class _Answer:
 
     def __init__(self, server: Serving, ticket: Ticket) -> None:
         self._width = server.engine.settings.verify_width
+        self._seams = server.engine.seams
         self._ticket = ticket
         self._text = AnswerText(server.engine.tokenizer, ticket.generation)
         self._sent_tokens = 0
@@ -76,4 +77,4 @@ class _Answer:
         self._sent_tokens = ticket.tokens
         self._sent_s = self._sent_s or time.time()
         self.is_sent = ticket.finish is not None
-        return chunk
+        return self._seams.answer(chunk)

@@ -87,7 +87,8 @@ async def server_info(request: web.Request) -> web.Response:
             "internal_states": [state],
             "version": f"ddbench-embedded {__version__}",
             "engine": ENGINE,
-            "fault": engine.arguments.fault,
+            **engine.seams.stated(settings),
+            "fault": None if (fault := engine.arguments.fault) is None else str(fault),
         }
     )
 
@@ -130,6 +131,7 @@ def server_args(engine: Engine) -> dict[str, Any]:
         "speculative_dflash_block_size": None if draft is None else draft.block_size,
         "speculative_ddtree_budget": None if draft is None else draft.budget,
         "speculative_ddtree_topk": None if draft is None else draft.topk,
+        **engine.seams.stated(settings),
     }
 
 

@@ -1,0 +1,1 @@
+"""Planted faults: what a broken server does, one small class each. A healthy one has none."""
