@@ -26,7 +26,7 @@ from ddbench.engine.grammar import DOMAINS, held_out_examples, training_examples
 from ddbench.engine.target import Target
 from ddbench.engine.train.__main__ import TRAINING_EXAMPLES
 
-PROMPTS_PER_DOMAIN = 24
+PROMPTS_PER_DOMAIN = 48
 MAX_NEW_TOKENS = 160
 AT_ONCE = 40
 

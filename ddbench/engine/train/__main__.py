@@ -18,7 +18,7 @@ from ddbench.engine.qwen3_layer import LayerShape
 from ddbench.engine.target import Target, TargetConfig
 from ddbench.engine.train.documents import tokenize
 from ddbench.engine.train.fit import OnStep, Weights, fit_drafter, fit_target
-from ddbench.engine.train.questions import write_questions
+from ddbench.engine.train.questions import SHIPPED_PER_DOMAIN, write_questions
 from ddbench.engine.train.rollouts import MAX_ANSWER_TOKENS, greedy_answers
 from ddbench.engine.train.tokenizer import END_OF_TEXT_ID, MASK_ID, VOCABULARY, train_tokenizer
 
@@ -75,7 +75,9 @@ def main() -> None:
     print(f"target done after {time.monotonic() - started_at:.0f} s", flush=True)
 
     target = Target(TARGET, weights)
-    write_questions(arguments.out / "questions", weights, target, tokenizer)
+    write_questions(
+        arguments.out / "questions", weights, target, tokenizer, per_domain=arguments.questions
+    )
     answered = greedy_answers(
         target,
         documents[: arguments.rollouts],
@@ -115,6 +117,12 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=32, help="documents a step")
     parser.add_argument("--examples", type=int, default=TRAINING_EXAMPLES)
     parser.add_argument("--rollouts", type=int, default=ROLLOUTS)
+    parser.add_argument(
+        "--questions",
+        type=int,
+        default=SHIPPED_PER_DOMAIN,
+        help="held-out questions to write for each domain",
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
