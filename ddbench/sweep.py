@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
+from ddbench.draft_records import SUFFIX
 from ddbench.errors import PlanError, ServerError
 from ddbench.load.closed_loop import run_closed_loop
 from ddbench.load.progress import Progress
@@ -40,6 +41,7 @@ from ddbench.server.launchers import lend_server, require_launcher, units_restor
 from ddbench.server.ports import free_port
 from ddbench.server.running import attached_server, is_alive
 from ddbench.server.sglang_flags import require_known_flags
+from ddbench.server.systemd.undo import stop_leftover_units
 
 WARM_UP_TOKENS = 16
 
@@ -89,6 +91,9 @@ def run_sweep(
     trials = expand(plan)
     prompts = read_prompts(plan.loads[0].prompts, plan.loads[0].count)
     _require_supported(plan)
+    if resume:
+        with RunStore.resume(folder):  # nobody else is at it
+            stop_leftover_units(folder)
     for server in dict.fromkeys(plan.servers):
         if server.engine != "attach":
             server_command(server, port=0)
@@ -140,10 +145,14 @@ class _Sweep:
         launch = Launch(server, (), log_path.name, None, Environment({}, {}), None)
         try:
             port = server.port or free_port(server.host)
-            command = None if server.engine == "attach" else server_command(server, port=port)
-            if command is not None:
+            drafts = log_path.with_suffix(SUFFIX) if server.record_drafts else None
+            command = None
+            if server.engine != "attach":
+                command = server_command(server, port=port, record_to=drafts)
                 launch = replace(launch, argv=command.argv)
             with self._lent(server, command, port, log_path) as running:
+                if drafts is not None:
+                    _require_recording(drafts)
                 env = dict(command.env) if command is not None else None
                 environment = probe_environment(running.base_url, server, env=env)
                 launch = replace(launch, startup_s=running.startup_s, environment=environment)
@@ -225,12 +234,20 @@ def _require_supported(plan: SweepPlan) -> None:
     """Refuse what the sweep file may say and no part of ddbench does yet, rather than ignore it."""
     asked = {
         "patches": any(server.patches is not None for server in plan.servers),
-        "record_drafts": any(load.record_drafts for load in plan.loads),
     }
     if missing := [key for key, used in asked.items() if used]:
         raise PlanError(
             f"this version of ddbench does not do `{missing[0]}` yet",
             remedy="Take the key out of the sweep file.",
+        )
+
+
+def _require_recording(path: Path) -> None:
+    """A server that records has begun its file before it is ready."""
+    if not path.exists():
+        raise ServerError(
+            f"the server is ready, and did not begin {path.name}: it records no drafts",
+            remedy="SGLang 0.5.23 does with ddbench installed beside it; see the server's log.",
         )
 
 
