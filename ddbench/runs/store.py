@@ -70,10 +70,11 @@ class RunStore:
         """Make `folder` the run of `plan`. Raises RunError where it holds anything already."""
         with _disk_reported(folder):
             folder.mkdir(parents=True, exist_ok=True)
+            _require_empty(folder)  # before the lock, which would leave a file with strangers
             lock = lock_folder(folder)
         try:
             with _disk_reported(folder):
-                _require_empty(folder)
+                _require_empty(folder)  # again: another may have held the lock until now
                 _write_new_database(folder, plan)
                 (folder / PLAN_NAME).write_text(plan.text, encoding="utf-8", newline="")
             return cls(folder, open_for_writing(folder / DATABASE_NAME), lock)
