@@ -89,6 +89,7 @@ class ServerConfig:
     host: str = "127.0.0.1"
     port: int | None = None  # None: a free one
     ready_timeout_s: float = 900.0
+    record_drafts: bool = False  # commits one token a step and writes its drafts down; a probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,9 @@ class DecodeWindow:
     accepted_depth, commit_len, tree_nodes: printed by servers with DDTREE only.
     """
 
-    logged_at: datetime | None  # the server's local clock, no zone; whole seconds unless SGLANG_LOG_MS
+    logged_at: (
+        datetime | None
+    )  # the server's local clock, no zone; whole seconds unless SGLANG_LOG_MS
     ranks: str  # "DP0 TP1", or "" for a single rank
     running_requests: int | None
     queued_requests: int | None

@@ -35,6 +35,8 @@ def generate_body(prompt: Prompt, load: LoadConfig) -> bytes:
     body: dict[str, Any] = {"text": prompt.text, "sampling_params": sampling, "stream": True}
     if load.logprobs:
         body["return_logprob"] = True
+    if load.record_drafts:
+        body["rid"] = prompt.prompt_id  # what the server writes down beside the drafts
     return orjson.dumps(body)
 
 

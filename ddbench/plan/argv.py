@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from ddbench.errors import PlanError
 from ddbench.plan.drafter_files import drafter_folder, model_folder
@@ -28,6 +29,14 @@ DRAFTER_FREE = frozenset({"NGRAM"})
 
 EMBEDDED_ALGORITHMS = (None, "DFLASH", "DDTREE")
 
+_COMMIT_ONE = {
+    "SGLANG_SIMULATE_ACC_LEN": "1",
+    "SGLANG_SIMULATE_ACC_METHOD": "match-expected",
+    "SGLANG_SIMULATE_ACC_TOKEN_MODE": "real-draft-token",
+    "SGLANG_DFLASH_EAGER_DRAFT_SAMPLER": "1",
+}
+"""SGLang then keeps the target's own token of each step, and the drafter's head can be read."""
+
 SET_ELSEWHERE = {
     "host": "server.host",
     "model": "server.model",
@@ -41,10 +50,15 @@ SET_ELSEWHERE = {
 
 
 def server_command(
-    config: ServerConfig, *, port: int, environment: Mapping[str, str] = os.environ
+    config: ServerConfig,
+    *,
+    port: int,
+    environment: Mapping[str, str] = os.environ,
+    record_to: Path | None = None,
 ) -> ServerCommand:
     """The command line of `config` on `port`, with the variables it adds to `environment`.
 
+    record_to: the file of a server that records drafts; it must not exist.
     The sweep file's own flags win over what ddbench would add. Raises PlanError for a config that
     has no command: an attached server, a launch without SGLang's interpreter.
     """
@@ -75,6 +89,10 @@ def server_command(
         flags |= dict(cpu_flags)
         env = {**cpu_env, **env, "PYTHONPATH": cpu_env["PYTHONPATH"]}
     flags |= dict(config.flags)
+    if record_to is not None and config.engine == "embedded":
+        flags["record-drafts"] = str(record_to.absolute())
+    elif record_to is not None:
+        env |= {**_COMMIT_ONE, "DDBENCH_RECORD_DRAFTS": str(record_to.absolute())}
     draft_model_path = flags.get("speculative-draft-model-path")
     return ServerCommand(
         argv=(*_program(config), *_render(flags)),

@@ -3,6 +3,7 @@
 - autoregressive
 - linear: {block_size: 8}                                  -> linear-8
 - tree: {block_size: 8, budget: [7, 15], topk: [4]}        -> tree-8-7-4, tree-8-15-4
+- linear: {block_size: 8, record_drafts: true}            -> linear-8-drafts, a probe: run once
 - eagle3: {algorithm: EAGLE3, draft_model: PATH, flags: {...}}     an own name
 """
 
@@ -24,9 +25,11 @@ MAX_RUNNING = "max-running-requests"
 
 
 def read_arms(
-    node: Marked, server: ServerSection, *, largest_concurrency: int
+    node: Marked, server: ServerSection, *, largest_concurrency: int, record_drafts: bool = False
 ) -> list[tuple[Arm, ServerConfig]]:
     """Every arm with its server config, in the order of the file, lists multiplied out.
+
+    record_drafts: the load asks every arm to.
 
     Raises PlanError for a setting that cannot be drafted, and for two arms of one name.
     """
@@ -37,7 +40,7 @@ def read_arms(
         )
     arms: dict[str, tuple[Arm, ServerConfig]] = {}
     for item in node.items():
-        for arm, config in _read_item(item, server, largest_concurrency):
+        for arm, config in _read_item(item, server, largest_concurrency, record_drafts):
             if arm.name in arms:
                 raise item.error(
                     f"two arms are named {arm.name}",
@@ -54,17 +57,18 @@ def read_arms(
 
 
 def _read_item(
-    item: Marked, server: ServerSection, largest_concurrency: int
+    item: Marked, server: ServerSection, largest_concurrency: int, record_drafts: bool
 ) -> Iterator[tuple[Arm, ServerConfig]]:
     key, section = _key_and_section(item)
     algorithm = _algorithm(key, section)
-    known = (*(() if key in KINDS else ("algorithm",)), *SETTINGS, *OVERRIDES)
+    known = (*(() if key in KINDS else ("algorithm",)), *SETTINGS, *OVERRIDES, "record_drafts")
     entries = section.mapping(known=known)
     if server.engine == "attach" and (useless := [k for k in STARTING if k in entries]):
         raise entries[useless[0]].error(
             "an attached server is run by someone else, so this would do nothing",
             remedy="Remove it, or choose another engine.",
         )
+    recorded = _recorded(section, entries, server, algorithm, record_drafts)
     dialect = read_dialect(entries["dialect"]) if "dialect" in entries else server.dialect
     draft_model = _draft_model(section, entries, server, algorithm)
     flags = dict(read_flags(entries["flags"])) if "flags" in entries else {}
@@ -80,7 +84,7 @@ def _read_item(
     speculations = read_speculations(key, section, algorithm, dialect=dialect, flags=every_flag)
     for speculation in speculations:
         arm = Arm(
-            name=_name(key, speculation, single=len(speculations) == 1),
+            name=_name(key, speculation, single=len(speculations) == 1, recorded=recorded),
             speculation=speculation,
             draft_model=draft_model,
             patches=patches,
@@ -107,6 +111,7 @@ def _read_item(
                 host=server.host,
                 port=server.port,
                 ready_timeout_s=server.ready_timeout_s,
+                record_drafts=recorded,
             ),
         )
 
@@ -177,6 +182,23 @@ def _draft_model(
     return draft_model
 
 
+def _recorded(
+    section: Marked,
+    entries: Mapping[str, Marked],
+    server: ServerSection,
+    algorithm: str | None,
+    every_arm: bool,
+) -> bool:
+    own = entries.get("record_drafts")
+    recorded = every_arm if own is None else own.flag()
+    if recorded and (algorithm != "DFLASH" or server.engine == "attach"):
+        raise (own or section).error(
+            "drafts are recorded by a linear (DFLASH) server that ddbench starts",
+            remedy="Give `record_drafts: true` to a linear arm: it predicts every tree as well.",
+        )
+    return recorded
+
+
 def _patches(node: Marked | None, server: ServerSection) -> str | None:
     if node is None:
         return server.patches
@@ -194,9 +216,10 @@ def _max_running(section: Marked, flags: Mapping[str, FlagValue], largest_concur
     return asked
 
 
-def _name(key: str, speculation: Speculation, *, single: bool) -> str:
+def _name(key: str, speculation: Speculation, *, single: bool, recorded: bool) -> str:
     """`linear-8`, `tree-8-31-4`; an own key as it is, with its settings where it is many arms."""
     if key not in KINDS and single:
         return key
     values = (getattr(speculation, setting) for setting in SETTINGS)
-    return "-".join([key, *(str(value) for value in values if value is not None)])
+    drafts = ["drafts"] if recorded and key in KINDS else []  # beside the measured arm
+    return "-".join([key, *(str(value) for value in values if value is not None), *drafts])

@@ -36,7 +36,9 @@ def parse_sweep(text: str, *, file: str, environment: Mapping[str, str] = os.env
     loads = read_load_section(entries.get("load", empty))
     server = read_server_section(entries.get("server", empty), environment)
     largest = max(load.concurrency for load in loads)
-    arms = read_arms(entries["arms"], server, largest_concurrency=largest)
+    arms = read_arms(
+        entries["arms"], server, largest_concurrency=largest, record_drafts=loads[0].record_drafts
+    )
     return SweepPlan(
         name=_name(entries["name"]),
         text=text,

@@ -89,7 +89,7 @@ class Heaps:
     def _heaviest(self) -> Where:
         """(n,) the slot each row pops next."""
         candidates = self._weight[:, : self._pops]
-        slot = candidates.argmax(axis=1)
+        slot: Where = candidates.argmax(axis=1)
         heaviest = candidates[np.arange(slot.size), slot]
         equal = np.count_nonzero(candidates == heaviest[:, None], axis=1)
         for row in np.flatnonzero((equal > 1) & (heaviest > -np.inf)):
@@ -97,7 +97,7 @@ class Heaps:
             slot[row] = min(tied, key=lambda candidate: self._ranks_of(row, candidate))
         return slot
 
-    def _ranks_of(self, row: int, slot: int) -> tuple[int, ...]:
+    def _ranks_of(self, row: np.intp, slot: np.intp) -> tuple[int, ...]:
         """The ranks along the path to a candidate: equal weights go by them."""
         ranks = [int(self._rank[row, slot])]
         above = int(self._parent[row, slot])
