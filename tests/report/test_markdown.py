@@ -6,7 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -203,6 +203,8 @@ def test_a_table_cell_shows_its_text_whatever_it_holds(texts: list[str]) -> None
 
 
 @given(st.text(alphabet="`~\n a#|<", max_size=40))
+@example("before\n```\nafter")
+@example("`````")
 def test_a_block_ends_where_it_should(text: str) -> None:
     fence, *after = GFM.parse(block(text) + "\n\nafter")
 
