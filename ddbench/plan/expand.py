@@ -13,7 +13,8 @@ def expand(plan: SweepPlan) -> list[Trial]:
     Launching a server is the slowest step, so it is outermost but for the visits; repeats are
     outside concurrencies, so that slow drift hits every point alike. Odd visits go through the
     servers backwards (A-B-B-A), so that steady drift cancels between two arms. A server that
-    records drafts runs once, in the first visit: its text does not depend on the load, and nobody times it.
+    records drafts runs once, in the first visit: its text does not depend on the load, and nobody
+    times it.
     """
     arms = list(zip(plan.arms, plan.servers, strict=True))
     return [
