@@ -26,6 +26,8 @@ Flags = tuple[tuple[str, FlagValue], ...]
 
 Engine = Literal["embedded", "sglang", "attach"]
 Launcher = Literal["subprocess", "systemd", "systemd-unit"]
+Arrival = Literal["poisson", "constant", "gamma"]
+Route = Literal["generate", "completions", "chat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,12 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class LoadConfig:
-    """What one trial sends. `prompts` names a source: `builtin:mixed` or a file."""
+    """What one trial sends. `prompts` names a source: `builtin:mixed` or a file.
+
+    With a rate the loop is open: requests arrive at random or regular times whatever the server
+    does, and `concurrency` is 0. burstiness is the gamma distribution's shape: below 1 arrivals
+    come in bursts, 1 is Poisson. thinking is what the chat template is told, None: nothing.
+    """
 
     prompts: str
     count: int
@@ -106,6 +113,12 @@ class LoadConfig:
     logprobs: bool = False
     record_drafts: bool = False  # marks the trial as a probe, never timed
     timeout_s: float = 600.0  # of one request
+    rate_per_s: float | None = None
+    arrival: Arrival = "poisson"
+    burstiness: float = 1.0
+    route: Route = "generate"
+    api_key_env: str | None = None  # the variable that holds the key; the key itself is never kept
+    thinking: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +155,12 @@ class ServerCommand:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
+    """`text` is what the model reads; "" while `messages` wait for the server's chat template."""
+
     prompt_id: str  # stable: the same text has the same id at every concurrency
     text: str
     category: str | None = None
+    messages: tuple[tuple[str, str], ...] = ()  # (role, content)
 
 
 # ---------------------------------------------------------------- what came of it
@@ -206,7 +222,8 @@ RequestOutcome = RequestCompleted | RequestFailed
 class ClientHealth:
     """What the load generator says of itself, over the trial.
 
-    Connections are opened before the clock starts; connect_max_s is the slowest of them.
+    Connections are opened before the clock starts; connect_max_s is the slowest of them. Where
+    several processes shared the load, cpu_s and loop_lag_max_s are those of the busiest.
     """
 
     cpu_s: float
@@ -214,6 +231,7 @@ class ClientHealth:
     chunks: int
     connections: int | None = None  # opened in all: more than the concurrency when some were lost
     connect_max_s: float | None = None
+    processes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
