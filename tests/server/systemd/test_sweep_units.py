@@ -1,0 +1,177 @@
+"""Whole sweeps whose servers are units, as processes, kill -9 and --resume included."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+ARMS = "\n  - autoregressive\n  - linear: {block_size: 8}\n"
+UNITS = "  launcher: {systemd: {timeout_stop_s: 10}}\n"
+DDBENCH = "from ddbench.cli.main import main; main()"
+
+
+@pytest.fixture
+def rows(ddbench):
+    """What a run holds of every request that was answered, without times."""
+
+    def read(run: Path) -> list[tuple]:
+        done = ddbench("export", run, "--format", "jsonl")
+        assert done.returncode == 0, done.stderr
+        exported = [json.loads(line) for line in done.stdout.splitlines()]
+        return sorted(
+            (row["arm"], row["concurrency"], row["prompt_id"], row["completion_tokens"])
+            for row in exported
+            if row["status"] == "completed"
+        )
+
+    return read
+
+
+@pytest.fixture
+def start_sweep(user_manager, tmp_path):
+    """Starts `ddbench sweep` and returns it with its run folder; output goes to a file."""
+    assert user_manager is None
+    started = []
+
+    def start(*words: object) -> subprocess.Popen:
+        with (tmp_path / "output").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-c", DDBENCH, "sweep", *map(str, words)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def shape_of(table: str) -> list[str]:
+    """The words of a table without its numbers, and without the run's folder at its end."""
+    lines = table.strip().splitlines()[:-1]
+    return [re.sub(r"[0-9.]+( [0-9.]+)*|\[.*?\]", "#", line).strip() for line in lines]
+
+
+def test_a_sweep_gives_the_same_table_as_with_subprocesses_and_leaves_no_unit(
+    no_units, ddbench, write_sweep, rows, tmp_path
+):
+    assert no_units is None
+    plain, units = tmp_path / "plain", tmp_path / "units"
+
+    by_subprocess = ddbench("sweep", write_sweep(arms=ARMS, concurrency="[1, 2]"), "--out", plain)
+    by_units = ddbench(
+        "sweep", write_sweep(arms=ARMS, concurrency="[1, 2]", server=UNITS), "--out", units
+    )
+
+    assert by_subprocess.returncode == by_units.returncode == 0, by_units.stderr
+    assert by_units.stdout.splitlines()[-1] == str(units)
+    assert shape_of(by_units.stdout) == shape_of(by_subprocess.stdout)
+    assert rows(units) == rows(plain)
+    assert len(rows(units)) == 2 * 2 * 6
+
+
+def test_kill_9_of_a_sweep_and_resume_leave_a_whole_run_and_no_unit(
+    no_units, ddbench, write_sweep, start_sweep, our_units, rows, tmp_path, wait_until
+):
+    assert no_units is None
+    out = tmp_path / "run"
+    sweep = write_sweep(arms=ARMS, server=UNITS, repeats=20)
+    process = start_sweep(sweep, "--out", out)
+    wait_until(lambda: "[1/40]" in (tmp_path / "output").read_text(), 60.0)
+
+    process.kill()
+    process.wait()
+    assert "[40/40]" not in (tmp_path / "output").read_text()
+    wait_until(lambda: our_units() == "", within_s=5.0)
+    done = ddbench("sweep", "--resume", out)
+
+    assert done.returncode == 0, done.stderr
+    assert len(rows(out)) == 2 * 20 * 6
+    assert our_units() == ""
+
+
+def test_resume_ends_a_unit_that_outlived_ddbench_and_its_keeper_s_watch(
+    no_units, ddbench, write_sweep, start_sweep, our_units, tmp_path, wait_until, systemctl
+):
+    assert no_units is None
+    out = tmp_path / "run"
+    process = start_sweep(write_sweep(server=UNITS, repeats=20), "--out", out)
+    wait_until(lambda: "[1/20]" in (tmp_path / "output").read_text(), 60.0)
+    (unit,) = re.findall(r"ddbench-\S+\.service", our_units())[:1]
+    keeper = int(systemctl("show", unit, "--property=MainPID", "--value"))
+    os.kill(keeper, signal.SIGSTOP)
+
+    process.kill()
+    process.wait()
+    time.sleep(1.0)
+    assert unit in our_units()
+    done = ddbench("sweep", "--resume", out)
+
+    assert done.returncode == 0, done.stderr
+    assert not psutil.pid_exists(keeper)
+    assert our_units() == ""
+
+
+def test_ctrl_c_of_a_sweep_leaves_no_unit(
+    no_units, write_sweep, start_sweep, our_units, tmp_path, wait_until
+):
+    assert no_units is None
+    sweep = write_sweep(server=UNITS, count=40, max_new_tokens=64, repeats=20)
+    process = start_sweep(sweep, "--out", tmp_path / "run")
+    wait_until(lambda: "[1/20]" in (tmp_path / "output").read_text(), 60.0)
+
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(timeout=30) == 130
+    assert our_units() == ""
+
+
+def test_a_server_that_memory_max_kills_fails_its_trials_with_that_class(
+    no_units, ddbench, write_sweep, tmp_path
+):
+    assert no_units is None
+    out = tmp_path / "run"
+    tight = "  launcher: {systemd: {memory_max: 40M}}\n"
+
+    done = ddbench("sweep", write_sweep(server=tight), "--out", out)
+    report = ddbench("export", out, "--format", "jsonl")
+
+    assert done.returncode == 1
+    assert "oom_killed" in done.stdout + done.stderr + report.stdout
+
+
+def test_without_a_manager_the_sweep_names_subprocess_and_starts_nothing(
+    ddbench, write_sweep, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+
+    done = ddbench("sweep", write_sweep(server=UNITS), "--out", tmp_path / "run")
+
+    assert done.returncode == 2
+    assert "no systemd user manager answers here" in done.stderr
+    assert "launcher: subprocess" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_systemd_the_sweep_names_subprocess_and_starts_nothing(
+    ddbench, write_sweep, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    done = ddbench("sweep", write_sweep(server=UNITS), "--out", tmp_path / "run")
+
+    assert done.returncode == 2
+    assert "this machine has no systemctl" in done.stderr
+    assert "launcher: subprocess" in done.stderr
+    assert not (tmp_path / "run").exists()
