@@ -26,7 +26,7 @@ def depth_limit(evidence: Evidence) -> int | None:
     if spec is not None and spec.draft_depth is not None:
         return spec.draft_depth
     width = number_setting(evidence, "speculative_num_draft_tokens")
-    return None if width is None else width - 1
+    return None if width is None or width < 1 else width - 1
 
 
 def number_setting(evidence: Evidence, name: str) -> int | None:
@@ -37,7 +37,8 @@ def number_setting(evidence: Evidence, name: str) -> int | None:
 
 def log_interval(evidence: Evidence) -> int | None:
     """Decode steps a window: --decode-log-interval as the server resolved it."""
-    return number_setting(evidence, "decode_log_interval")
+    interval = number_setting(evidence, "decode_log_interval")
+    return interval if interval is not None and interval > 0 else None
 
 
 def version_of(evidence: Evidence) -> tuple[int, ...] | None:

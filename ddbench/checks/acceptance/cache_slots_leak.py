@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 from ddbench.checks.evidence import Evidence
 from ddbench.checks.finding import Lacks, Outcome, Severity
+from ddbench.checks.limits import number_setting
 from ddbench.checks.needs import REQUESTS, RUNNING, SPECULATIVE_ARM
 from ddbench.checks.offenders import some_of
 from ddbench.checks.rule import rule
@@ -34,7 +35,7 @@ def cache_slots_leak(evidence: Evidence) -> Iterator[Outcome]:
     if evidence.settings.get("disable_radix_cache") != "True":
         yield Lacks("a server with --disable-radix-cache")
         return
-    page = int(evidence.settings.get("page_size", "1") or 1)
+    page = max(1, number_setting(evidence, "page_size") or 1)
     width = (evidence.speculation.verify_width if evidence.speculation else None) or 0
     longest = max(r.prompt_tokens + r.completion_tokens for r in evidence.completed) + 2 * width
     a_request = -(-longest // page) * page

@@ -75,7 +75,7 @@ def servers_differ(comparison: Comparison) -> Iterator[Outcome]:
             )
     lines = {cell.speculation.block_size for cell in cells if cell.is_linear}
     for arm, block in {(c.arm, c.speculation.block_size) for c in cells if c.is_tree}:
-        if lines and block not in lines:
+        if lines and block is not None and block not in lines:
             compared = True
             yield Found(
                 f"block size {block}, and the linear arms have {sorted(b for b in lines if b)}",
