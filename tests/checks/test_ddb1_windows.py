@@ -92,6 +92,12 @@ def test_an_excess_that_ended_requests_explain_is_allowed(window, prefill, linea
     silent("DDB101", cut_log(window, prefill, linear, 0.08))
 
 
+def test_a_prefill_in_the_second_of_a_line_counts_for_it(window, prefill, linear, silent):
+    log = cut_log(window, prefill, linear, 0.08)
+
+    silent("DDB101", replace(log, prefill=(prefill(10.0, new_requests=2),)))
+
+
 def test_an_excess_beyond_what_ended_requests_explain_fires(window, prefill, linear, fired):
     fired("DDB101", cut_log(window, prefill, linear, 0.12), "at most 0.09")
 

@@ -157,6 +157,8 @@ def test_a_divergence_is_an_error_unless_it_is_a_near_tie(trial, fired, silent):
     wrong = changed(trial("tree", TREE_31), output_ids=WRONG)
     silent("DDB405", [plain, changed(wrong, output_logprobs=logprobs(math.log(0.46)))])
     fired("DDB405", [plain, changed(wrong, output_logprobs=logprobs(-0.1))], "not at a near tie")
+    unlike = changed(plain, output_logprobs=logprobs(math.log(0.8)))
+    fired("DDB405", [unlike, changed(wrong, output_logprobs=logprobs(math.log(0.1)))], "near tie")
     sure = changed(plain, output_logprobs=logprobs(-0.05))
     fired("DDB405", [sure, changed(wrong, output_logprobs=logprobs(-0.04))], "near tie")
 
