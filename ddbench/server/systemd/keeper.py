@@ -1,13 +1,15 @@
 """The main process of a unit: starts the server, mirrors its log, ends with it or with ddbench.
 
-A program, not a module: `python -I -S keeper.py [--environment FILE] [--owner PID:BORN] COMMAND...`
+A program, not a module:
+`python -I -S keeper.py [--environment FILE] [--owner PID:BORN:UNIT] COMMAND...`,
 with file descriptor 1 on the journal and 2 on the log file, open for appending. It runs with the
 server's interpreter, in the server's unit, and so imports nothing of ddbench.
 
 The server writes to the file itself, so that a line is there before the answer that it is about;
 what is new in the file is copied to the journal a moment later. The environment comes in a file,
 removed as soon as it is read, because `systemctl show` prints what a unit is told otherwise.
---owner names ddbench's process: should that vanish (kill -9), the server is killed.
+--owner names ddbench's process and the unit: should that process vanish (kill -9), the unit's
+processes are killed, and only if they are in a control group that has exactly the unit's name.
 """
 
 import json
@@ -19,11 +21,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 LOOK_INTERVAL_S = 0.1
 KILL_WAIT_S = 5.0
 JOURNAL_WAIT_S = 0.2  # journald asks a line's writer for its unit, so the writer must live
 COMMAND_NOT_FOUND = 127
+OUR_UNITS = "ddbench-"
 
 JOURNAL, LOG = 1, 2
 
@@ -56,32 +60,37 @@ def main() -> None:
         end_like(server.returncode)
 
 
-def parse(words: list[str]) -> tuple[Path | None, tuple[int, str] | None, list[str]]:
-    """The environment's file, the owner's pid and birth, the command."""
+class Owner(NamedTuple):
+    pid: int
+    born_at: str
+    unit: str  # the transient unit that it made for this server
+
+
+def parse(words: list[str]) -> tuple[Path | None, Owner | None, list[str]]:
+    """The environment's file, the owner, the command."""
     environment_file: Path | None = None
-    owner: tuple[int, str] | None = None
+    owner: Owner | None = None
     while words and words[0] in ("--environment", "--owner"):
         option, value, *words = words
         if option == "--environment":
             environment_file = Path(value)
         else:
-            pid, _, born = value.partition(":")
-            owner = int(pid), born
+            pid, born_at, unit = value.split(":", 2)
+            owner = Owner(int(pid), born_at, unit)
     return environment_file, owner, words
 
 
-def stay(
-    server: "subprocess.Popen[bytes]", owner: tuple[int, str] | None, mirror: "Mirror"
-) -> bool:
+def stay(server: "subprocess.Popen[bytes]", owner: Owner | None, mirror: "Mirror") -> bool:
     """Until the server's end; True when it was ended because its owner is gone."""
     watched = select.poll()
     server_end = os.pidfd_open(server.pid)
     watched.register(server_end, select.POLLIN)
     owner_end = None
     if owner is not None:
-        owner_end = open_process(*owner)
+        owner_end = open_process(owner)
         if owner_end is None:
-            return end_without_owner(server)
+            end_without_owner(server, owner.unit)
+            return True
         watched.register(owner_end, select.POLLIN)
     while True:
         ready = [descriptor for descriptor, _ in watched.poll(LOOK_INTERVAL_S * 1000)]
@@ -89,15 +98,16 @@ def stay(
         if server_end in ready:
             server.wait()
             return False
-        if owner_end in ready:
-            return end_without_owner(server)
+        if owner is not None and owner_end in ready:
+            end_without_owner(server, owner.unit)
+            return True
 
 
-def open_process(pid: int, born_at: str) -> int | None:
+def open_process(owner: Owner) -> int | None:
     """A descriptor that turns readable at its end; None when that process has ended already."""
     try:
-        descriptor = os.pidfd_open(pid)
-        return descriptor if born(pid) == born_at else None
+        descriptor = os.pidfd_open(owner.pid)
+        return descriptor if born(owner.pid) == owner.born_at else None
     except OSError:
         return None
 
@@ -108,15 +118,14 @@ def born(pid: int) -> str:
     return after_name.split()[19]
 
 
-def end_without_owner(server: "subprocess.Popen[bytes]") -> bool:
-    """Kill everything in the unit but this process; at the end, systemd does the same again."""
+def end_without_owner(server: "subprocess.Popen[bytes]", unit: str) -> None:
+    """Kill the server, and what else is in the unit; at our end systemd does the same again."""
     say("ddbench is gone, so its server was ended")
     deadline = time.monotonic() + KILL_WAIT_S
     while time.monotonic() < deadline:
-        others = [pid for pid in unit_members() if pid != os.getpid()]
-        if server.poll() is None:
-            others.append(server.pid)
-        if not others:
+        server.kill()
+        others = [pid for pid in unit_members(unit) if pid != os.getpid()]
+        if server.poll() is not None and not others:
             break
         for pid in others:
             try:
@@ -124,12 +133,15 @@ def end_without_owner(server: "subprocess.Popen[bytes]") -> bool:
             except (ProcessLookupError, PermissionError):
                 continue
         time.sleep(LOOK_INTERVAL_S)
-    return True
 
 
-def unit_members() -> list[int]:
-    """Pids in this unit's control group; its path stands in the same file for v1 and v2."""
+def unit_members(unit: str) -> list[int]:
+    """Pids in our control group, if it is that unit's own and nobody else's; else none."""
+    if not unit.startswith(OUR_UNITS):
+        return []
     for group in control_groups("name=systemd", "systemd") + control_groups("", ""):
+        if group.name != unit:
+            continue
         try:
             return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
         except OSError:

@@ -139,7 +139,13 @@ def _systemd_run(
     if scope == "system" and os.geteuid() != 0:
         words += [f"--uid={os.geteuid()}", f"--gid={os.getegid()}"]
     kept = [sys.executable, "-I", "-S", keeper.__file__]
-    kept += ["--environment", str(environment), "--owner", _this_process(), *command.argv]
+    kept += [
+        "--environment",
+        str(environment),
+        "--owner",
+        f"{_this_process()}:{unit}",
+        *command.argv,
+    ]
     return [*words, "--", *expanded_later(kept)]
 
 

@@ -175,3 +175,61 @@ def test_without_systemd_the_sweep_names_subprocess_and_starts_nothing(
     assert "this machine has no systemctl" in done.stderr
     assert "launcher: subprocess" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def admins_unit(no_units, systemctl, tmp_path):
+    """A unit that an administrator wrote and started; it serves nothing that a sweep would."""
+    assert no_units is None
+    path = Path("/run/user/0/systemd/user/production.service")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mark = tmp_path / "started"
+    start = f"/bin/sh -c 'echo started >> {mark}; exec sleep 6000'"
+    path.write_text(f"[Service]\nExecStart={start}\n")
+    systemctl("daemon-reload")
+    systemctl("start", path.name)
+    yield path
+    systemctl("stop", path.name)
+    path.unlink()
+    systemctl("daemon-reload")
+
+
+DRIVEN = "  launcher: {systemd-unit: {name: production.service, allow: restart}}\n"
+
+
+def test_a_sweep_drives_a_unit_through_its_arms_and_leaves_it_running_as_before(
+    admins_unit, ddbench, write_sweep, rows, systemctl, tmp_path
+):
+    out = tmp_path / "run"
+    text = admins_unit.read_text()
+
+    done = ddbench("sweep", write_sweep(arms=ARMS, server=DRIVEN), "--out", out)
+
+    assert done.returncode == 0, done.stderr
+    assert len(rows(out)) == 2 * 6
+    assert admins_unit.read_text() == text
+    assert systemctl("is-active", admins_unit.name) == "active\n"
+    assert (tmp_path / "started").read_text().split() == ["started"] * 2  # before, and after
+    assert (out / "linear-8-1.log").read_text().count("Decode batch") > 0
+
+
+def test_kill_9_and_resume_of_a_sweep_restore_the_unit_that_it_drove(
+    admins_unit, ddbench, write_sweep, start_sweep, rows, systemctl, tmp_path, wait_until
+):
+    out = tmp_path / "run"
+    sweep = write_sweep(arms=ARMS, server=DRIVEN, repeats=10)
+    process = start_sweep(sweep, "--out", out)
+    wait_until(lambda: "[1/20]" in (tmp_path / "output").read_text(), 60.0)
+
+    process.kill()
+    process.wait()
+    refused = ddbench("sweep", sweep, "--out", tmp_path / "another")
+    done = ddbench("sweep", "--resume", out)
+
+    assert refused.returncode == 2
+    assert "driven by another run" in refused.stderr
+    assert done.returncode == 0, done.stderr
+    assert len(rows(out)) == 2 * 10 * 6
+    assert systemctl("is-active", admins_unit.name) == "active\n"
+    assert "ddbench" not in systemctl("cat", admins_unit.name)
+    assert (tmp_path / "started").exists()
