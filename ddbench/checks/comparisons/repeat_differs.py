@@ -54,7 +54,7 @@ def _repeated(cell: Cell) -> list[list[RequestCompleted]]:
 def _odd(repeated: Sequence[list[RequestCompleted]]) -> list[str]:
     odd = []
     for answers in repeated:
-        steps = {r.verify_ct for r in answers}
+        steps = {r.verify_ct or 0 for r in answers}
         if len({r.output_ids for r in answers}) > 1:
             odd.append(f"{answers[0].prompt_id} has different tokens")
         elif len(steps) > 1:
