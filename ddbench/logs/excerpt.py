@@ -58,25 +58,28 @@ def read_excerpt(path: Path, start: int, end: int | None) -> LogExcerpt:
 def _finished_lines(log: BinaryIO, path: Path, start: int, end: int | None) -> Iterator[bytes]:
     size = os.fstat(log.fileno()).st_size
     if not 0 <= start <= (size if end is None else end) <= size:
-        raise LogFormatError(
-            f"{path} has {size} bytes, but bytes {start} to {'the end' if end is None else end} "
-            "were asked for: it was truncated or rotated",
-            remedy="Let nothing rotate or truncate the log while the sweep runs.",
-        )
-    end = size if end is None else end
+        raise _shorter_than_asked(path, size, start, end)
+    stop = size if end is None else end
     position = _start_of_line(log, start)
     log.seek(position)
-    while position < end:
-        line = log.readline(min(MAX_LINE_BYTES, end - position))
+    is_overlong = False
+    while position < stop:
+        line = log.readline(min(MAX_LINE_BYTES, stop - position))
+        if not line:  # truncated while we read
+            raise _shorter_than_asked(path, position, start, end)
         position += len(line)
-        if line.endswith(b"\n"):
+        is_finished = line.endswith(b"\n")
+        if is_finished and not is_overlong:
             yield line
-            continue
-        while position < end:  # the rest of an overlong line
-            rest = log.readline(min(MAX_LINE_BYTES, end - position))
-            position += len(rest)
-            if rest.endswith(b"\n"):
-                break
+        is_overlong = not is_finished
+
+
+def _shorter_than_asked(path: Path, size: int, start: int, end: int | None) -> LogFormatError:
+    return LogFormatError(
+        f"{path} has {size} bytes, but bytes {start} to {'the end' if end is None else end} were "
+        "asked for: it was truncated or rotated",
+        remedy="Let nothing rotate or truncate the log while the sweep runs.",
+    )
 
 
 def _start_of_line(log: BinaryIO, offset: int) -> int:

@@ -1,5 +1,7 @@
 """Captured logs cut at byte offsets."""
 
+import os
+
 import pytest
 
 from ddbench.errors import LogFormatError
@@ -97,3 +99,13 @@ def test_a_log_shorter_than_its_offsets_was_truncated_or_rotated(tmp_path, start
 def test_a_log_that_is_gone_is_an_error(tmp_path):
     with pytest.raises(LogFormatError, match="No such file"):
         read_excerpt(tmp_path / "gone.log", 0, None)
+
+
+def test_a_log_truncated_while_it_is_read_is_an_error(tmp_path, monkeypatch):
+    path = tmp_path / "server.log"
+    path.write_text(DECODE.format(1) * 1000)
+    size_seen = os.stat_result([*path.stat()[:6], 10 * path.stat().st_size, *path.stat()[7:]])
+    monkeypatch.setattr(os, "fstat", lambda _: size_seen)
+
+    with pytest.raises(LogFormatError, match="truncated or rotated"):
+        read_excerpt(path, 0, None)
