@@ -94,7 +94,7 @@ def _refuse_two_voices(
 def _refuse_unfillable(section: Marked, speculation: Speculation) -> None:
     if speculation.budget is None or speculation.topk is None or speculation.block_size is None:
         return
-    largest = _largest_tree(speculation.topk, depth=speculation.block_size - 1)
+    largest = largest_tree(speculation.topk, depth=speculation.block_size - 1)
     if speculation.budget > largest:
         raise section.error(
             f"a tree of topk {speculation.topk} and block size {speculation.block_size} has no "
@@ -103,6 +103,6 @@ def _refuse_unfillable(section: Marked, speculation: Speculation) -> None:
         )
 
 
-def _largest_tree(topk: int, *, depth: int) -> int:
+def largest_tree(topk: int, *, depth: int) -> int:
     """Nodes below the root of a full tree: topk + topk^2 + ... + topk^depth."""
     return depth if topk == 1 else topk * (topk**depth - 1) // (topk - 1)

@@ -1,7 +1,8 @@
 """What runs *inside* SGLang's own processes, through its own plug-in entry points.
 
 SGLang 0.5.23 serves on a plain CPU with this. Both entry points do nothing unless
-DDBENCH_SGLANG_CPU=1, so ddbench may be installed beside a production SGLang. This module imports
+DDBENCH_SGLANG_CPU=1, or DDBENCH_RECORD_DRAFTS=FILE for the one that records drafts (probe.py), so
+ddbench may be installed beside a production SGLang. This module imports
 only the standard library: SGLang imports it whenever ddbench is installed there.
 
 A sweep that wants the CPU sets for the server's process:
@@ -33,6 +34,7 @@ from ddbench.errors import DdbenchError
 
 SUPPORTED_VERSION = "0.5.23"
 SWITCH = "DDBENCH_SGLANG_CPU"
+RECORD_VARIABLE = "DDBENCH_RECORD_DRAFTS"
 PLATFORM_NAME = "ddbench_cpu"
 
 
@@ -70,12 +72,18 @@ def load_hooks() -> None:
 
     Raises SglangVersionUnsupported when switched on in any SGLang but SUPPORTED_VERSION.
     """
-    if not is_switched_on():
+    record_to = os.environ.get(RECORD_VARIABLE)
+    if not (is_switched_on() or record_to):
         return
     _require_supported_version()
-    from ddbench.sglang_plugin.hooks import register_hooks
+    if is_switched_on():
+        from ddbench.sglang_plugin.hooks import register_hooks
 
-    register_hooks()
+        register_hooks()
+    if record_to:
+        from ddbench.sglang_plugin.probe import register_probe
+
+        register_probe(Path(record_to))
 
 
 def _require_supported_version() -> None:
