@@ -5,15 +5,16 @@ meta_info, never from events. By default each event repeats the whole answer so 
 last one is parsed; a server started to stream increments sends what is new, and then each event is.
 """
 
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
+from ddbench.load.answer import json_object, message_of, refuse_incomplete
 from ddbench.load.bad_answer import BadAnswer, shown
 from ddbench.load.http_stream import Exchange
 from ddbench.load.meta_info import count, counts, finish_reason, listed, logprobs, whole_numbers
+from ddbench.load.sampling_seed import sampling_seed
 from ddbench.load.sse import SseSplitter
 from ddbench.records import LoadConfig, Prompt, RequestCompleted, RequestFailed, RequestOutcome
 
@@ -31,7 +32,7 @@ def generate_body(prompt: Prompt, load: LoadConfig) -> bytes:
         "ignore_eos": load.ignore_eos,
     }
     if load.temperature > 0:
-        sampling["sampling_seed"] = (zlib.crc32(prompt.prompt_id.encode()) + load.seed) % 2**31
+        sampling["sampling_seed"] = sampling_seed(prompt, load)
     body: dict[str, Any] = {"text": prompt.text, "sampling_params": sampling, "stream": True}
     if load.logprobs:
         body["return_logprob"] = True
@@ -83,10 +84,10 @@ class GenerateAnswer:
     def _completed(
         self, exchange: Exchange, prompt: Prompt, *, sent_s: float, lateness_s: float
     ) -> RequestCompleted:
-        self._refuse_incomplete(exchange)
-        answer = _json_object(self._last)
+        refuse_incomplete(exchange, self._error, len(self.stamps), self._splitter.unfinished)
+        answer = json_object(self._last)
         if "error" in answer:
-            raise BadAnswer(f"the server reports an error: {_message_of(answer['error'])}")
+            raise BadAnswer(f"the server reports an error: {message_of(answer['error'])}")
         if self._repeats:
             self._forget_tokens()
             self._add_tokens(answer)
@@ -118,27 +119,13 @@ class GenerateAnswer:
             text=None if self._texts is None else _joined(self._texts),
         )
 
-    def _refuse_incomplete(self, exchange: Exchange) -> None:
-        if self._error is not None:
-            raise BadAnswer(self._error)
-        if exchange.failure is not None:
-            after = f" after {len(self.stamps)} events" if self.stamps else ""
-            raise BadAnswer(exchange.failure + after)
-        if exchange.status != 200:
-            raise BadAnswer(f"HTTP {exchange.status}: {_message_in(exchange.error_body)}")
-        unfinished = self._splitter.unfinished.strip()
-        if unfinished:
-            raise BadAnswer(f"the stream ended inside an event: {shown(unfinished)}")
-        if not self.stamps:
-            raise BadAnswer("the stream ended before any token")
-
     def _read(self, event: bytes) -> bool:
         """Parse an event; True when it carries tokens."""
         if event == b"[DONE]":
             return False
-        answer = _json_object(event)
+        answer = json_object(event)
         if "error" in answer:
-            self._error = f"the server reports an error: {_message_of(answer['error'])}"
+            self._error = f"the server reports an error: {message_of(answer['error'])}"
             return False
         if self._repeats is None and not self._learn(answer):
             return False
@@ -191,16 +178,6 @@ class GenerateAnswer:
         return logprobs(self._logprobs)
 
 
-def _json_object(event: bytes) -> dict[str, Any]:
-    try:
-        answer = orjson.loads(event)
-    except orjson.JSONDecodeError as cause:
-        raise BadAnswer(f"an event is not JSON ({cause}): {shown(event)}") from cause
-    if not isinstance(answer, dict):
-        raise BadAnswer(f"an event is not a JSON object: {shown(event)}")
-    return answer
-
-
 def _meta_info(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = answer.get("meta_info")
     if not isinstance(meta, dict):
@@ -213,21 +190,3 @@ def _joined(texts: list[Any]) -> str:
         if not isinstance(text, str):
             raise BadAnswer(f"text is {shown(repr(text))}, not a string")
     return "".join(texts)
-
-
-def _message_of(error: object) -> str:
-    message = error.get("message", error) if isinstance(error, dict) else error
-    return shown(str(message))
-
-
-def _message_in(error_body: bytes) -> str:
-    """What an answer other than 200 says: SGLang's error object, FastAPI's detail, or its bytes."""
-    try:
-        answer = orjson.loads(error_body)
-    except orjson.JSONDecodeError:
-        return shown(error_body) or "an empty answer"
-    if isinstance(answer, dict):
-        for key in ("error", "detail", "message"):
-            if key in answer:
-                return _message_of(answer[key])
-    return shown(error_body)

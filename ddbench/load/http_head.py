@@ -61,13 +61,15 @@ def read_target(base_url: str) -> Target:
     return Target(parts.hostname, 80 if port is None else port, parts.path.rstrip("/"))
 
 
-def post_bytes(target: Target, route: str, body: bytes) -> bytes:
+def post_bytes(target: Target, route: str, body: bytes, *, api_key: str | None = None) -> bytes:
     """A whole POST of a JSON body, head and all, ready to be written."""
+    authorization = "" if api_key is None else f"Authorization: Bearer {api_key}\r\n"
     head = (
         f"POST {target.prefix}{route} HTTP/1.1\r\n"
         f"Host: {target.authority}\r\n"
         "Content-Type: application/json\r\n"
         "Accept: text/event-stream, application/json\r\n"
+        f"{authorization}"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode("latin-1") + body

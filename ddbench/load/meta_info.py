@@ -1,4 +1,5 @@
-"""Fields of SGLang's meta_info, by name. Absent is None; of another kind is an error.
+"""Fields of SGLang's meta_info, or of an OpenAI usage, by name. Absent is None; of another kind is
+an error.
 
 A number that is not what it should be must not become a measurement.
 """
@@ -10,10 +11,14 @@ from ddbench.load.bad_answer import BadAnswer, shown
 
 
 @overload
-def count(meta: Mapping[str, Any], *spellings: str, required: Literal[True]) -> int: ...
+def count(
+    meta: Mapping[str, Any], *spellings: str, required: Literal[True], where: str = "meta_info"
+) -> int: ...
 @overload
-def count(meta: Mapping[str, Any], *spellings: str) -> int | None: ...
-def count(meta: Mapping[str, Any], *spellings: str, required: bool = False) -> int | None:
+def count(meta: Mapping[str, Any], *spellings: str, where: str = "meta_info") -> int | None: ...
+def count(
+    meta: Mapping[str, Any], *spellings: str, required: bool = False, where: str = "meta_info"
+) -> int | None:
     """The first of the spellings that is there, a whole number of at least 0.
 
     Raises:
@@ -22,9 +27,9 @@ def count(meta: Mapping[str, Any], *spellings: str, required: bool = False) -> i
     for key in spellings:
         value = meta.get(key)
         if value is not None:
-            return _whole(value, f"meta_info.{key}")
+            return _whole(value, f"{where}.{key}")
     if required:
-        raise BadAnswer(f"meta_info lacks {spellings[0]}")
+        raise BadAnswer(f"{where} lacks {spellings[0]}")
     return None
 
 
