@@ -38,6 +38,7 @@ from ddbench.server.counters import flush_cache, read_counters
 from ddbench.server.crash import classify
 from ddbench.server.environment import identify, probe_environment
 from ddbench.server.launchers import lend_server, require_launcher, units_restored, why_ended
+from ddbench.server.leftovers import stop_leftover_servers
 from ddbench.server.ports import free_port
 from ddbench.server.running import attached_server, is_alive
 from ddbench.server.sglang_flags import require_known_flags
@@ -94,6 +95,7 @@ def run_sweep(
     if resume:
         with RunStore.resume(folder):  # nobody else is at it
             stop_leftover_units(folder)
+            stop_leftover_servers(folder)
     for server in dict.fromkeys(plan.servers):
         if server.engine != "attach":
             server_command(server, port=0)

@@ -53,7 +53,7 @@ class ProcessTree:
             born = set(children.pop(pending.pop(), ())) - self._known
             self._known |= born
             pending += [process.pid for process in born]
-        return [process for process in self._known if _lives(process)]
+        return [process for process in self._known if lives(process)]
 
     def end(self, grace_s: float) -> None:
         """SIGTERM, SIGKILL after `grace_s`; returns when none lives, so that their memory is free.
@@ -99,7 +99,8 @@ class ProcessTree:
         return False
 
 
-def _lives(process: psutil.Process) -> bool:
+def lives(process: psutil.Process) -> bool:
+    """True while it can do anything; a zombie cannot."""
     with suppress(psutil.NoSuchProcess):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ import psutil
 from ddbench.errors import ServerError, ServerExitedEarly
 from ddbench.records import RunningServer, ServerCommand
 from ddbench.server import die_with_parent
+from ddbench.server.leftovers import new_mark
 from ddbench.server.log_tail import last_lines
 from ddbench.server.ports import base_url, require_free
 from ddbench.server.process_tree import MARK, ProcessTree
@@ -49,7 +49,7 @@ def running_server(
     require_free(host, port)
     require_program(command)
     started_at = time.monotonic()
-    mark = uuid.uuid4().hex
+    mark = new_mark(log_path.parent)
     wrapper = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid())]
     with log_path.open("ab") as log:
         process = subprocess.Popen(
