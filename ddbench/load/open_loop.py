@@ -90,6 +90,5 @@ class _OpenLoop:
 
 
 async def _sleep_until(at: float) -> None:
-    left_s = at - time.perf_counter()
-    if left_s > 0:
+    while (left_s := at - time.perf_counter()) > 0:  # a timer may ring up to a millisecond early
         await asyncio.sleep(left_s)

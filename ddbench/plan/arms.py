@@ -22,6 +22,7 @@ KINDS: Mapping[str, str | None] = {"autoregressive": None, "linear": "DFLASH", "
 OVERRIDES = ("draft_model", "patches", "flags", "env", "dialect")
 STARTING = ("patches", "flags", "env", "dialect")
 MAX_RUNNING = "max-running-requests"
+OPEN_LOOP_RUNNING = 48  # SGLang's own choice for its speculative servers; here every arm's
 
 
 def read_arms(
@@ -206,9 +207,12 @@ def _patches(node: Marked | None, server: ServerSection) -> str | None:
 
 
 def _max_running(section: Marked, flags: Mapping[str, FlagValue], largest_concurrency: int) -> int:
-    """Always explicit: SGLang silently takes 48 for speculative arms only."""
-    asked = flags.get(MAX_RUNNING, largest_concurrency)
-    if isinstance(asked, bool) or not isinstance(asked, int) or asked < largest_concurrency:
+    """Always explicit: SGLang silently takes 48 for speculative arms only.
+
+    largest_concurrency: 0 for an open loop, which has no number in flight to make room for.
+    """
+    asked = flags.get(MAX_RUNNING, largest_concurrency or OPEN_LOOP_RUNNING)
+    if isinstance(asked, bool) or not isinstance(asked, int) or asked < max(1, largest_concurrency):
         raise section.error(
             f"{MAX_RUNNING} {asked} would queue requests at concurrency {largest_concurrency}",
             remedy=f"Set at least {largest_concurrency}, or remove the flag.",

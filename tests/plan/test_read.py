@@ -198,3 +198,41 @@ def test_reading_the_stored_text_again_gives_the_same_plan():
     text = (SWEEPS / "quickstart.yaml").read_text()
 
     assert parse_sweep(text, file="a") == parse_sweep(text, file="b")
+
+
+def test_an_open_loop_has_one_load_a_rate(sweep):
+    plan = sweep("""
+        name: open
+        arms: [autoregressive, linear: {block_size: 8}]
+        load: {count: 20, rate: [0.5, 4], arrival: gamma, burstiness: 0.25, seed: 3}
+    """)
+
+    assert [(load.rate_per_s, load.concurrency) for load in plan.loads] == [(0.5, 0), (4.0, 0)]
+    assert {(load.arrival, load.burstiness, load.seed) for load in plan.loads} == {
+        ("gamma", 0.25, 3)
+    }
+    assert [server.max_running_requests for server in plan.servers] == [48, 48], "equal in all arms"
+
+
+def test_an_open_loop_may_meet_a_small_server(sweep):
+    plan = sweep("""
+        name: open
+        server: {flags: {max-running-requests: 2}}
+        arms: [autoregressive]
+        load: {rate: 4}
+    """)
+
+    assert plan.loads[0].arrival == "poisson"
+    assert plan.servers[0].max_running_requests == 2
+
+
+def test_a_route_and_the_name_of_its_key_are_kept(sweep):
+    plan = sweep("""
+        name: elsewhere
+        server: {engine: attach, base_url: "http://10.0.0.7:8000"}
+        arms: [autoregressive]
+        load: {route: chat, api_key_env: CLUSTER_KEY, thinking: false}
+    """)
+
+    load = plan.loads[0]
+    assert (load.route, load.api_key_env, load.thinking) == ("chat", "CLUSTER_KEY", False)

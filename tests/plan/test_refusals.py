@@ -233,6 +233,51 @@ CASES = {
         "systemd-unit needs the unit's name",
         "systemd-unit: {name",
     ),
+    "a load both open and closed": (
+        "name: x\narms: [autoregressive]\nload: {rate: [2], concurrency: [4]}\n",
+        "line 3, `load.concurrency`: a load has a `rate` (open loop) or a `concurrency`",
+        "Remove one of the two",
+    ),
+    "a rate of 0": (
+        "name: x\narms: [autoregressive]\nload: {rate: [2, 0]}\n",
+        "`load.rate[1]`: 0 is out of range",
+        "at least 0.001",
+    ),
+    "a rate twice": (
+        "name: x\narms: [autoregressive]\nload: {rate: [2, 2.0]}\n",
+        "`load.rate[1]`: 2 stands twice",
+        "Remove one",
+    ),
+    "a closed loop with arrivals": (
+        "name: x\narms: [autoregressive]\nload: {arrival: constant}\n",
+        "`load.arrival`: a closed loop sends when an answer has come",
+        "add a `rate`",
+    ),
+    "an unknown arrival": (
+        "name: x\narms: [autoregressive]\nload: {rate: 2, arrival: uniform}\n",
+        "`load.arrival`: 'uniform' is not possible here",
+        "poisson, constant, gamma",
+    ),
+    "burstiness without gamma": (
+        "name: x\narms: [autoregressive]\nload: {rate: 2, burstiness: 0.5}\n",
+        "`load.burstiness`: poisson arrivals have no burstiness",
+        "arrival: gamma",
+    ),
+    "gamma without burstiness": (
+        "name: x\narms: [autoregressive]\nload: {rate: 2, arrival: gamma}\n",
+        "`load.arrival`: gamma arrivals need a burstiness",
+        "burstiness:",
+    ),
+    "one request at a rate": (
+        "name: x\narms: [autoregressive]\nload: {rate: 2, count: 1}\n",
+        "`load.count`: one request has no rate",
+        "at least 2",
+    ),
+    "logprobs on OpenAI's route": (
+        "name: x\narms: [autoregressive]\nload: {route: chat, logprobs: true}\n",
+        "`load.route`: `logprobs` is read from SGLang's own route",
+        "route: generate",
+    ),
     "a dialect without a way": (
         "name: x\nserver: {engine: sglang, model: /m, draft_model: /d}\narms:\n"
         "  - fork: {algorithm: DFLASH, block_size: 8, budget: 7, topk: 4, dialect: {budget: {}}}\n",
@@ -253,6 +298,13 @@ def test_refuses(case, refusal, tmp_path):
     assert "demo.yaml" in message
     assert "\n" not in message
     assert remedy in offered
+
+
+def test_an_api_key_in_the_place_of_its_name_is_not_repeated(refusal):
+    message, remedy = refusal("name: x\narms: [autoregressive]\nload: {api_key_env: sk-7a-b}\n")
+
+    assert "`load.api_key_env`: this is no name of a variable" in message
+    assert "sk-7a-b" not in message + remedy
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
