@@ -11,7 +11,7 @@ whoever reads them. None is "not measured", never 0. Units stand in the names; s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -311,6 +311,47 @@ class Counters:
     prompt_tokens: float | None = None
     retracted_requests: float | None = None
     avg_spec_accept_length: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What another benchmark tool wrote of one run: its own sums and means.
+
+    seen: False where the format is known from the tool's source alone. request_rate_per_s: inf where
+    everything was sent at once. percentiles: {"ttft_ms": {"mean": ..., "p99": ...}}. accept_rate is
+    a share, position_rates the share of steps that accepted draft 1, 2, ... Where
+    accept_length_is_lifetime, it covers all steps since the server was started or flushed.
+    itl_counts_chunks: the tool's inter-token latency is the time between chunks.
+    """
+
+    tool: str
+    seen: bool
+    dataset: str | None = None
+    asked_concurrency: int | None = None
+    achieved_concurrency: float | None = None
+    request_rate_per_s: float | None = None
+    completed: int | None = None
+    failed: int | None = None
+    duration_s: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    retokenized_output_tokens: int | None = None
+    requests_per_s: float | None = None
+    input_tokens_per_s: float | None = None
+    output_tokens_per_s: float | None = None
+    tokens_per_s: float | None = None
+    percentiles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    accept_length: float | None = None
+    accept_length_is_lifetime: bool = False
+    accept_rate: float | None = None
+    draft_steps: int | None = None
+    drafted_tokens: int | None = None
+    accepted_tokens: int | None = None
+    position_rates: tuple[float, ...] = ()
+    itl_counts_chunks: bool = False
+    server_version: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    requests: tuple[RequestOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

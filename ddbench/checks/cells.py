@@ -97,7 +97,7 @@ def speeds_of(runs: Sequence[Evidence]) -> list[float]:
 
 
 def conditions_of(run: Evidence) -> Conditions:
-    """From the load; for a bare log just the usual number running."""
+    """From the load; for a bare log or another tool just the concurrency, as far as it is known."""
     if run.load is not None:
         load = run.load
         return Conditions(
@@ -108,6 +108,8 @@ def conditions_of(run: Evidence) -> Conditions:
             load.temperature,
             load.ignore_eos,
         )
+    if run.tool is not None:
+        return Conditions(None, None, run.tool.asked_concurrency, None, None, None)
     running = [w.running_requests for w in run.windows if w.running_requests]
     usual = round(median(running)) if running else None
     return Conditions(None, None, usual, None, None, None)

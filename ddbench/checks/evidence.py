@@ -20,6 +20,7 @@ from ddbench.records import (
     RequestOutcome,
     Speculation,
     StartupFact,
+    ToolResult,
 )
 
 NO_COUNTERS = Counters()
@@ -95,7 +96,7 @@ class Evidence:
 
     settings: the server's resolved arguments under SGLang's own names with underscores, as text
     ("page_size": "1"). server_env: variables of the server process. stop_ids: token ids that end an
-    answer.
+    answer. tool: what another benchmark tool wrote of the run, where the file is of one.
     """
 
     subject: str
@@ -122,6 +123,7 @@ class Evidence:
     repeat: int = 0
     visit: int = 0
     started_at: str | None = None
+    tool: ToolResult | None = None
 
     @property
     def completed(self) -> tuple[RequestCompleted, ...]:

@@ -55,6 +55,8 @@ LOAD: Need[Evidence] = Need("the load that was asked for", lambda e: e.load is n
 CLIENT: Need[Evidence] = Need("the client's own clock", lambda e: e.client is not None)
 WALL: Need[Evidence] = Need("the trial's wall time", lambda e: e.wall_s is not None)
 
+TOOL: Need[Evidence] = Need("a result of another tool", lambda e: e.tool is not None)
+
 STEPS: Need[Evidence] = Need("a step trace", lambda e: bool(e.steps))
 LOG_WEIGHTS: Need[Evidence] = Need(
     "a step trace with log_weights", lambda e: any(s.log_weights for s in e.steps)

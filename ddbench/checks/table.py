@@ -2,6 +2,7 @@
 
 from ddbench.checks.acceptance.accept_len_at_the_ceiling import accept_len_at_the_ceiling
 from ddbench.checks.acceptance.accept_len_out_of_range import accept_len_out_of_range
+from ddbench.checks.acceptance.accept_length_is_lifetime import accept_length_is_lifetime
 from ddbench.checks.acceptance.accept_rate_counts_the_bonus import accept_rate_counts_the_bonus
 from ddbench.checks.acceptance.accept_rate_does_not_fit_accept_len import (
     accept_rate_does_not_fit_accept_len,
@@ -39,6 +40,7 @@ from ddbench.checks.acceptance.tokens_after_the_end import tokens_after_the_end
 from ddbench.checks.acceptance.tokens_per_step_sources_disagree import (
     tokens_per_step_sources_disagree,
 )
+from ddbench.checks.acceptance.tool_acceptance_inconsistent import tool_acceptance_inconsistent
 from ddbench.checks.acceptance.tree_nodes_out_of_range import tree_nodes_out_of_range
 from ddbench.checks.acceptance.verify_calls_disagree import verify_calls_disagree
 from ddbench.checks.acceptance.verify_count_out_of_bounds import verify_count_out_of_bounds
@@ -65,6 +67,7 @@ from ddbench.checks.comparisons.tree_accepts_less_than_linear import tree_accept
 from ddbench.checks.comparisons.tree_first_draft_accepted_less import tree_first_draft_accepted_less
 from ddbench.checks.environment.draft_cache_too_coarse import draft_cache_too_coarse
 from ddbench.checks.environment.drafter_block_size_mismatch import drafter_block_size_mismatch
+from ddbench.checks.environment.format_never_seen import format_never_seen
 from ddbench.checks.environment.instrumented_run_timed import instrumented_run_timed
 from ddbench.checks.environment.provenance_missing import provenance_missing
 from ddbench.checks.environment.running_limit_below_concurrency import (
@@ -85,12 +88,15 @@ from ddbench.checks.timing.client_and_server_throughput_differ import (
 )
 from ddbench.checks.timing.client_bound import client_bound
 from ddbench.checks.timing.concurrency_never_reached import concurrency_never_reached
+from ddbench.checks.timing.everything_sent_at_once import everything_sent_at_once
 from ddbench.checks.timing.first_window_after_idle import first_window_after_idle
+from ddbench.checks.timing.gaps_between_chunks import gaps_between_chunks
 from ddbench.checks.timing.graph_off_in_some_windows import graph_off_in_some_windows
 from ddbench.checks.timing.percentile_of_too_few import percentile_of_too_few
 from ddbench.checks.timing.requests_failed import requests_failed
 from ddbench.checks.timing.requests_queued import requests_queued
 from ddbench.checks.timing.throughput_identity_broken import throughput_identity_broken
+from ddbench.checks.timing.tool_totals_disagree import tool_totals_disagree
 from ddbench.checks.trace.trace_accepted_path_broken import trace_accepted_path_broken
 from ddbench.checks.trace.trace_accepted_token_not_target import trace_accepted_token_not_target
 from ddbench.checks.trace.trace_against_answers import trace_against_answers
@@ -138,6 +144,8 @@ RULES: tuple[Rule[Evidence], ...] = (
     cache_slots_leak,  # DDB128
     published_anchor_missed,  # DDB129
     more_accepted_than_emitted,  # DDB130
+    accept_length_is_lifetime,  # DDB131
+    tool_acceptance_inconsistent,  # DDB132
     trace_depth_out_of_range,  # DDB140
     trace_accepted_path_broken,  # DDB141
     trace_accepted_token_not_target,  # DDB142
@@ -162,6 +170,9 @@ RULES: tuple[Rule[Evidence], ...] = (
     percentile_of_too_few,  # DDB207
     first_window_after_idle,  # DDB208
     requests_failed,  # DDB209
+    tool_totals_disagree,  # DDB210
+    gaps_between_chunks,  # DDB211
+    everything_sent_at_once,  # DDB212
     # DDB3xx: environment
     verify_width_mismatch,  # DDB301
     simulated_acceptance,  # DDB302
@@ -172,6 +183,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     instrumented_run_timed,  # DDB307
     provenance_missing,  # DDB308
     draft_cache_too_coarse,  # DDB309
+    format_never_seen,  # DDB310
     # DDB5xx: output text
     repetition_loop,  # DDB501
     ceiling_with_degenerate_text,  # DDB502

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import orjson
 from ddbench.checks.evidence import DraftCounts, Evidence, StatedRatios
 from ddbench.checks.from_log import log_evidence
 from ddbench.checks.from_run import launch_of, run_evidence
+from ddbench.checks.from_tool import tool_evidence
 from ddbench.checks.step_trace import read_step_trace
 from ddbench.errors import DdbenchError, LogFormatError
 from ddbench.load import meta_info
@@ -26,6 +28,7 @@ from ddbench.records import (
     ServerConfig,
     StartupFact,
 )
+from ddbench.runs.foreign.read import is_tool_result, read_tool_results
 from ddbench.runs.store import RunStore
 
 WINDOWS_A_PART = 100_000  # a longer log is checked in parts, so that memory stays constant
@@ -53,7 +56,9 @@ def read_evidence(path: Path | None, reading: Reading) -> Iterator[Evidence]:
         yield from _log(read_log(None), "standard input", reading)
     elif path.is_dir() or path.name == "run.sqlite":
         yield from _run(path if path.is_dir() else path.parent)
-    elif _holds_json(path):
+    elif (kind := _kind_of(path)) is _Kind.TOOL:
+        yield from _tool(path)
+    elif kind is _Kind.JSON:
         yield from _json(path)
     else:
         yield from _log(read_log(path), str(path), reading)
@@ -218,8 +223,14 @@ def _log(records: Iterator[LoggedRecord], name: str, reading: Reading) -> Iterat
 # ---------------------------------------------------------------- JSON
 
 
-def _holds_json(path: Path) -> bool:
-    """True for a step trace or answers; a log may be JSON lines too (docker's), and is a log."""
+class _Kind(Enum):
+    LOG = auto()
+    JSON = auto()  # a step trace or answers
+    TOOL = auto()  # a result of another tool
+
+
+def _kind_of(path: Path) -> _Kind:
+    """By the first MiB; a log may be JSON lines too (docker's), and is a log."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -228,8 +239,18 @@ def _holds_json(path: Path) -> bool:
             f"cannot read {path}: {cause.strerror or cause}",
             remedy="Give a file that you may read.",
         ) from cause
-    is_json = head.lstrip().startswith((b"{", b"[", SSE))
-    return is_json and (b'"meta_info"' in head or (b'"parents"' in head and b'"accepted"' in head))
+    if not head.lstrip().startswith((b"{", b"[", SSE)):
+        return _Kind.LOG
+    if is_tool_result(head):
+        return _Kind.TOOL
+    if b'"meta_info"' in head or (b'"parents"' in head and b'"accepted"' in head):
+        return _Kind.JSON
+    return _Kind.LOG
+
+
+def _tool(path: Path) -> Iterator[Evidence]:
+    for number, result in enumerate(read_tool_results(path), start=1):
+        yield tool_evidence(result, source=str(path), number=number)
 
 
 def _json(path: Path) -> Iterator[Evidence]:

@@ -1,6 +1,7 @@
 """Whatever was measured, no rule falls over: strange numbers are findings, not tracebacks."""
 
 from datetime import datetime, timedelta
+from math import inf
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from ddbench.records import (
     RequestFailed,
     Speculation,
     StartupFact,
+    ToolResult,
 )
 
 count = st.integers(0, 1000)
@@ -172,6 +174,33 @@ evidence = st.builds(
     draft_counts=st.lists(st.builds(DraftCounts, some, some, some, some), max_size=2).map(tuple),
     repeat=st.integers(0, 1),
     visit=st.integers(0, 1),
+    tool=st.none()
+    | st.builds(
+        ToolResult,
+        tool=st.just("a tool"),
+        seen=st.booleans(),
+        asked_concurrency=some,
+        achieved_concurrency=number,
+        request_rate_per_s=number | st.just(inf),
+        completed=some,
+        failed=some,
+        duration_s=number,
+        input_tokens=some,
+        output_tokens=some,
+        requests_per_s=number,
+        tokens_per_s=number,
+        percentiles=st.dictionaries(
+            st.sampled_from(["ttft_ms", "itl_ms", "tpot_ms"]),
+            st.dictionaries(st.sampled_from(["mean", "median", "p99", "max"]), seconds),
+        ),
+        accept_length=number,
+        accept_rate=number,
+        draft_steps=some,
+        drafted_tokens=some,
+        accepted_tokens=some,
+        position_rates=st.lists(seconds, max_size=3).map(tuple),
+        itl_counts_chunks=st.booleans(),
+    ),
 )
 
 

@@ -23,13 +23,17 @@ def speculation_never_ran(evidence: Evidence) -> Iterator[Outcome]:
 
     ## How it is computed
     Witnesses: spec_verify_ct of answers with more than one token; accept len of the log's decode
-    lines. None of either: an error. One has counts and the other has none at all: an error that
-    names the silent one.
+    lines; of another tool's result, its accept length. None of either: an error. One has counts and
+    the other has none at all: an error that names the silent one.
 
     ## Example
     Bad: --speculative-algorithm EAGLE, and 120 decode lines without accept len.
     Good: 48 answers with spec_verify_ct.
     """
+    if evidence.tool is not None:
+        if evidence.tool.accept_length is None:
+            yield "the server's arguments name drafts, and the file has no accept length"
+        return
     long_answers = [r for r in evidence.completed if r.completion_tokens > 1]
     if not long_answers and not evidence.windows:
         yield Lacks("answers of more than one token, or decode windows")

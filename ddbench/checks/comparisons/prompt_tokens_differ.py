@@ -33,6 +33,8 @@ def prompt_tokens_differ(comparison: Comparison) -> Iterator[Outcome]:
     answers = 0
     for cell in cells_of(comparison):
         for run in cell.runs:
+            if run.tool is not None:
+                continue  # its requests have no names
             prompts = run.load.prompts if run.load is not None else ""
             for r in run.completed:
                 answers += 1

@@ -4,12 +4,16 @@ from statistics import fmean
 from ddbench.checks.evidence import Evidence
 from ddbench.checks.finding import Lacks, Outcome, Severity
 from ddbench.checks.in_flight import achieved_concurrency
-from ddbench.checks.needs import LOAD
-from ddbench.checks.rule import rule
+from ddbench.checks.rule import Need, rule
 from ddbench.checks.window_steps import by_rank
+from ddbench.records import ToolResult
 
 SHARE = 0.8
 FEWEST_WINDOWS = 5
+ASKED: Need[Evidence] = Need(
+    "the load that was asked for",
+    lambda e: e.load is not None or (e.tool is not None and e.tool.asked_concurrency is not None),
+)
 
 
 @rule(
@@ -17,7 +21,7 @@ FEWEST_WINDOWS = 5
     "concurrency-never-reached",
     Severity.WARNING,
     remedy="Send more requests than the concurrency, and look for a limit on running requests.",
-    needs=(LOAD,),
+    needs=(ASKED,),
 )
 def concurrency_never_reached(evidence: Evidence) -> Iterator[Outcome]:
     """The server ran fewer requests at a time than the trial asked for.
@@ -31,12 +35,15 @@ def concurrency_never_reached(evidence: Evidence) -> Iterator[Outcome]:
     answers run out (the windows after the last one with the full number, or with the most), summed
     over data-parallel ranks: at least 80 % of the concurrency. With fewer than five such windows,
     the client's own achieved concurrency: request-seconds in flight between first and last send,
-    over that span.
+    over that span. Of another tool's result, the concurrency that it measured.
 
     ## Example
     Bad: 64 asked for, 20.3 running on average.
     Good: 64 asked for, 62.7 running on average.
     """
+    if evidence.tool is not None:
+        yield from _stated(evidence.tool)
+        return
     if evidence.load is None:
         return
     asked = evidence.load.concurrency
@@ -50,6 +57,14 @@ def concurrency_never_reached(evidence: Evidence) -> Iterator[Outcome]:
     if achieved is None:
         yield Lacks("five log windows with #running-req, or requests sent over a span of time")
     elif achieved < SHARE * asked:
+        yield f"{achieved:.1f} requests in flight on average where {asked} were asked for"
+
+
+def _stated(tool: ToolResult) -> Iterator[Outcome]:
+    asked, achieved = tool.asked_concurrency, tool.achieved_concurrency
+    if achieved is None:
+        yield Lacks("the achieved concurrency in the file")
+    elif asked is not None and achieved < SHARE * asked:
         yield f"{achieved:.1f} requests in flight on average where {asked} were asked for"
 
 

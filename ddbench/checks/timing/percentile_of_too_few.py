@@ -2,10 +2,16 @@ from collections.abc import Iterator
 
 from ddbench.checks.evidence import Evidence
 from ddbench.checks.finding import Outcome, Severity
-from ddbench.checks.needs import LOAD, REQUESTS
-from ddbench.checks.rule import rule
+from ddbench.checks.rule import Need, rule
 
 FEWEST = 100
+MEASURED: Need[Evidence] = Need(
+    "completed requests of a load",
+    lambda e: (
+        (bool(e.completed) and e.load is not None)
+        or (e.tool is not None and any("p99" in v for v in e.tool.percentiles.values()))
+    ),
+)
 
 
 @rule(
@@ -13,7 +19,7 @@ FEWEST = 100
     "percentile-of-too-few",
     Severity.INFO,
     remedy="Quote the median and the maximum, or measure a few hundred requests.",
-    needs=(REQUESTS, LOAD),
+    needs=(MEASURED,),
 )
 def percentile_of_too_few(evidence: Evidence) -> Iterator[Outcome]:
     """A 99th percentile of fewer than 100 requests is just the slowest one.
@@ -28,5 +34,8 @@ def percentile_of_too_few(evidence: Evidence) -> Iterator[Outcome]:
     Bad: p99 of 40 requests.
     Good: p99 of 1,000 requests; the maximum of 40.
     """
-    if (answers := len(evidence.completed)) < FEWEST:
+    answers = len(evidence.completed)
+    if evidence.tool is not None and evidence.tool.completed is not None:
+        answers = evidence.tool.completed
+    if answers < FEWEST:
         yield f"{answers} requests: their 99th percentile is the slowest single one"

@@ -5,7 +5,10 @@ from ddbench.checks.evidence import Evidence
 from ddbench.checks.finding import Outcome, Severity
 from ddbench.checks.rule import Need, rule
 
-ANY_REQUEST: Need[Evidence] = Need("requests", lambda e: bool(e.requests))
+ANY_REQUEST: Need[Evidence] = Need(
+    "requests",
+    lambda e: bool(e.requests) or (e.tool is not None and e.tool.failed is not None),
+)
 
 
 @rule(
@@ -29,6 +32,10 @@ def requests_failed(evidence: Evidence) -> Iterator[Outcome]:
     Bad: 6 of 48 requests failed: HTTP 400, input too long.
     Good: 48 of 48 completed.
     """
+    tool = evidence.tool
+    if tool is not None and tool.failed and not evidence.requests:
+        yield f"{tool.failed} of {tool.failed + (tool.completed or 0)} requests failed"
+        return
     reasons = Counter(r.reason for r in evidence.failed)
     reasons.update(
         "aborted by the server" for r in evidence.completed if r.finish_reason == "abort"

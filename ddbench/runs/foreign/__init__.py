@@ -1,0 +1,1 @@
+"""Results that other benchmark tools wrote: one format a file."""
