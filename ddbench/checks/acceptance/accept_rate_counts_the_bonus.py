@@ -1,10 +1,11 @@
 from collections.abc import Iterator
 
-from ddbench.checks.accept_rate import infer_formulas, spelt
 from ddbench.checks.evidence import Evidence
 from ddbench.checks.finding import Outcome, Severity
 from ddbench.checks.needs import ACCEPT_RATE
+from ddbench.checks.rate_pairs import rate_pairs, spelt
 from ddbench.checks.rule import rule
+from ddbench.stats.accept_rate import infer_accept_rate
 
 
 @rule(
@@ -30,9 +31,14 @@ def accept_rate_counts_the_bonus(evidence: Evidence) -> Iterator[Outcome]:
     Bad: accept len: 1.00, accept rate: 0.25: nothing is accepted, and the rate hides it.
     Good: accept len: 1.00, accept rate: 0.00.
     """
-    fit = infer_formulas(evidence.windows)
-    if fit.with_bonus and not fit.drafts_only:
+    fit = infer_accept_rate(rate_pairs(evidence), version=evidence.server_version)
+    if fit.bonus_divisors and not fit.draft_tokens:
+        against = (
+            f", though SGLang {evidence.server_version} counts drafts only"
+            if fit.agrees_with_version is False
+            else ""
+        )
         yield (
-            f"accept rate is accept len / {spelt(fit.with_bonus)} in all {fit.pairs} lines: the "
-            "bonus token is counted as an accepted draft"
+            f"accept rate is accept len / {spelt(fit.bonus_divisors)} in all {fit.pairs} distinct "
+            f"pairs: the bonus token is counted as an accepted draft{against}"
         )

@@ -1,12 +1,13 @@
 from collections.abc import Iterator
 
-from ddbench.checks.accept_rate import infer_formulas, spelt
 from ddbench.checks.evidence import Evidence
 from ddbench.checks.finding import Found, Outcome, Severity
 from ddbench.checks.limits import PRINTED_HALF_UNIT, is_uno, number_setting
 from ddbench.checks.needs import ACCEPT_RATE
 from ddbench.checks.offenders import some_of
+from ddbench.checks.rate_pairs import rate_pairs, spelt
 from ddbench.checks.rule import rule
+from ddbench.stats.accept_rate import infer_accept_rate
 
 
 @rule(
@@ -48,19 +49,22 @@ def accept_rate_does_not_fit_accept_len(evidence: Evidence) -> Iterator[Outcome]
             remedy="Ignore the rate: only its numerator counts the bonus token.",
         )
         return
-    fit = infer_formulas(evidence.windows)
+    fit = infer_accept_rate(rate_pairs(evidence))
     if fit.misfits:
         lines = [f"accept len {length:.2f}, accept rate {rate:.2f}" for length, rate in fit.misfits]
-        yield f"no width explains {some_of(lines, fit.pairs, 'lines')}"
+        yield f"no width explains {some_of(lines, fit.pairs, 'distinct pairs')}"
         return
-    if not fit.drafts_only and not fit.with_bonus:
-        yield f"no single width explains all {fit.pairs} lines, though each alone could be right"
+    if not fit.draft_tokens and not fit.bonus_divisors:
+        yield (
+            f"no single width explains all {fit.pairs} distinct pairs, though each alone could be "
+            "right"
+        )
         return
     asked = number_setting(evidence, "speculative_num_draft_tokens")
-    if asked is None or asked < 2 or asked in fit.drafts_only or asked in fit.with_bonus:
+    if asked is None or asked < 2 or asked in fit.draft_tokens or asked in fit.bonus_divisors:
         return
     yield Found(
-        f"the lines obey a width of {spelt(fit.drafts_only or fit.with_bonus)}, the server says "
+        f"the lines obey a width of {spelt(fit.draft_tokens or fit.bonus_divisors)}, the server says "
         f"speculative_num_draft_tokens {asked}",
         remedy="Check the width that is verified; use accept len, not the rate.",
     )

@@ -1,10 +1,15 @@
 """Pairs computed from a known formula and k must lead back to them."""
 
 import random
+import re
+from pathlib import Path
 
 import pytest
 
-from ddbench.logs.accept_rate import RateFormula, formula_of_version, infer_accept_rate
+from ddbench.stats.accept_rate import RateFormula, formula_of_version, infer_accept_rate
+
+
+LOGS = Path(__file__).parents[1] / "fixtures" / "logs"
 
 
 def printed_pairs(rate_of, largest, count=12, seed=0):
@@ -145,15 +150,13 @@ def test_every_release_has_its_formula(version, formula):
     assert formula_of_version(version) is formula
 
 
-def test_captured_lines_lead_to_the_formula_and_the_k_of_their_server(captured):
-    from ddbench.logs.decode_line import parse_decode_line
+@pytest.mark.parametrize("name", ["sglang-0.5.11-dflash", "sglang-0.5.23-ddtree-prototype"])
+def test_captured_lines_lead_to_the_formula_and_the_k_of_their_server(name):
+    log = (LOGS / f"{name}.log").read_text()
+    pairs = re.findall(r"accept len: ([0-9.]+), accept rate: ([0-9.]+)", log)
 
-    for name in ("sglang-0.5.11-dflash", "sglang-0.5.23-ddtree-prototype"):
-        windows = map(parse_decode_line, captured(name).read_text().splitlines())
-        pairs = [(w.accept_len_logged, w.accept_rate_logged) for w in windows if w is not None]
+    inference = infer_accept_rate((float(length), float(rate)) for length, rate in pairs)
 
-        inference = infer_accept_rate(pairs)
-
-        assert inference.formula is RateFormula.DRAFTS_ONLY
-        assert 8 in inference.draft_tokens
-        assert inference.misfits == ()
+    assert inference.formula is RateFormula.DRAFTS_ONLY
+    assert 8 in inference.draft_tokens
+    assert inference.misfits == ()
