@@ -8,7 +8,6 @@ import pytest
 
 from ddbench.stats.accept_rate import RateFormula, formula_of_version, infer_accept_rate
 
-
 LOGS = Path(__file__).parents[1] / "fixtures" / "logs"
 
 

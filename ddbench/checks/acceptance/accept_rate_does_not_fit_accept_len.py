@@ -64,7 +64,7 @@ def accept_rate_does_not_fit_accept_len(evidence: Evidence) -> Iterator[Outcome]
     if asked is None or asked < 2 or asked in fit.draft_tokens or asked in fit.bonus_divisors:
         return
     yield Found(
-        f"the lines obey a width of {spelt(fit.draft_tokens or fit.bonus_divisors)}, the server says "
-        f"speculative_num_draft_tokens {asked}",
+        f"the lines obey a width of {spelt(fit.draft_tokens or fit.bonus_divisors)}, "
+        f"the server says speculative_num_draft_tokens {asked}",
         remedy="Check the width that is verified; use accept len, not the rate.",
     )
