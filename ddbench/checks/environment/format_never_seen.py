@@ -10,7 +10,7 @@ from ddbench.checks.rule import rule
     "DDB310",
     "format-never-seen",
     Severity.INFO,
-    remedy="Compare a few figures of the output of --json with the file before trusting them.",
+    remedy="Compare what the findings quote with the file before acting on them.",
     needs=(TOOL,),
 )
 def format_never_seen(evidence: Evidence) -> Iterator[Outcome]:
