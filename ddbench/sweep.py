@@ -11,9 +11,11 @@ from pathlib import Path
 
 from ddbench.draft_records import SUFFIX
 from ddbench.errors import PlanError, ServerError
+from ddbench.load.chat_template import ready_to_send
 from ddbench.load.closed_loop import run_closed_loop
 from ddbench.load.progress import Progress
 from ddbench.load.prompts import read_prompts
+from ddbench.load.run import run_load
 from ddbench.logs.excerpt import read_excerpt
 from ddbench.plan.argv import server_command
 from ddbench.plan.expand import by_launch, expand
@@ -45,6 +47,7 @@ from ddbench.server.sglang_flags import require_known_flags
 from ddbench.server.systemd.undo import stop_leftover_units
 
 WARM_UP_TOKENS = 16
+OPEN_LOOP_WARM_UP = 8  # requests at a time: an open load has no number of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +197,19 @@ class _Sweep:
         load, url = trial.load, running.base_url
         result = self._unmeasured(trial)
         log_start = _settled_size(running)
+        prompts = ready_to_send(url, self._prompts, load)
         try:
-            warm_up = replace(load, max_new_tokens=min(WARM_UP_TOKENS, load.max_new_tokens))
-            run_closed_loop(url, self._prompts[: load.concurrency], warm_up)
+            warm_up = replace(
+                load,
+                max_new_tokens=min(WARM_UP_TOKENS, load.max_new_tokens),
+                concurrency=load.concurrency or OPEN_LOOP_WARM_UP,
+                rate_per_s=None,
+            )
+            run_closed_loop(url, prompts[: warm_up.concurrency], warm_up)
             flush_cache(url)
             result = replace(result, counters_before=read_counters(url))
             log_start = _settled_size(running)
-            outcome = run_closed_loop(url, self._prompts, load, on_progress=self._notify)
+            outcome = run_load(url, prompts, load, on_progress=self._notify)
             result = replace(
                 result, requests=outcome.requests, wall_s=outcome.wall_s, client=outcome.client
             )
@@ -290,4 +299,5 @@ def _settled_size(running: RunningServer) -> int:
 
 
 def _digest(prompts: list[Prompt]) -> str:
-    return sha256("\0".join(f"{p.prompt_id}\0{p.text}" for p in prompts).encode()).hexdigest()
+    said = (f"{p.prompt_id}\0{p.messages or p.text}" for p in prompts)
+    return sha256("\0".join(said).encode()).hexdigest()

@@ -90,5 +90,6 @@ class _OpenLoop:
 
 
 async def _sleep_until(at: float) -> None:
-    while (left_s := at - time.perf_counter()) > 0:  # a timer may ring up to a millisecond early
+    # A timer may ring up to a millisecond early, and an event would be set by such a timer.
+    while (left_s := at - time.perf_counter()) > 0:  # noqa: ASYNC110
         await asyncio.sleep(left_s)

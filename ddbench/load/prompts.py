@@ -4,8 +4,8 @@ A prompt's id is its own, or made of its text: the same at every concurrency and
 arms are compared prompt by prompt.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,11 @@ from typing import Any
 import orjson
 
 from ddbench.errors import PromptError
+from ddbench.load.prompt_entry import ACCEPTED, id_of, prompt_of
 from ddbench.records import Prompt
 
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
 MIXED = "mixed"
-
-_ACCEPTED = "Give each line a `prompt` or a `text`, or use ShareGPT's `conversations`."
 
 
 def read_prompts(source: str, count: int) -> list[Prompt]:
@@ -26,8 +25,7 @@ def read_prompts(source: str, count: int) -> list[Prompt]:
 
     Args:
         source: `builtin:<domain>`, `builtin:mixed` (a prompt of each domain in turn), or the path
-            of a JSONL file (`prompt` or `text`; `id` and `category` may stand beside it) or of a
-            ShareGPT file, whose first human turns are taken.
+            of a JSONL file or of a JSON list; prompt_entry.py says what an entry may be.
 
     Raises:
         PromptError: it is missing, cannot be read, or holds fewer.
@@ -63,7 +61,7 @@ def read_prompt_file(path: Path, count: int) -> list[Prompt]:
 
 def _enough(prompts: list[Prompt], count: int, source: str) -> list[Prompt]:
     if not prompts:
-        raise PromptError(f"{source} holds no prompts", remedy=_ACCEPTED)
+        raise PromptError(f"{source} holds no prompts", remedy=ACCEPTED)
     if len(prompts) < count:
         raise PromptError(
             f"{source} holds {len(prompts)} prompts, {count} are asked for",
@@ -78,13 +76,13 @@ def _told_apart(prompts: list[Prompt], source: str) -> list[Prompt]:
     apart: list[Prompt] = []
     for prompt in prompts:
         times = seen[prompt.prompt_id] = seen.get(prompt.prompt_id, 0) + 1
-        if times > 1 and prompt.prompt_id != _id_of(prompt.text):
+        if times > 1 and prompt.prompt_id != id_of(prompt.text, prompt.messages):
             raise PromptError(
                 f"{source} gives the id {prompt.prompt_id!r} twice",
                 remedy="Give every prompt its own `id`, or none at all.",
             )
         if times > 1:
-            prompt = Prompt(f"{prompt.prompt_id}-{times}", prompt.text, prompt.category)
+            prompt = replace(prompt, prompt_id=f"{prompt.prompt_id}-{times}")
         apart.append(prompt)
     return apart
 
@@ -103,26 +101,22 @@ def _prompts_of(path: Path) -> Iterator[Prompt]:
             f"the prompt file {path} cannot be read: {cause.strerror}",
             remedy="Name a readable JSONL file.",
         ) from cause
+    for where, entry in _entries(raw, path):
+        prompt = prompt_of(entry, where)
+        if prompt is not None:
+            yield prompt
+
+
+def _entries(raw: bytes, path: Path) -> Iterator[tuple[str, object]]:
+    """Where each entry stands, and what it is: of a JSON list, or one a line."""
     if raw.lstrip().startswith(b"["):
-        yield from _prompts_of_list(raw, path)
+        for number, entry in enumerate(_json_of(raw, str(path)), start=1):
+            yield f"{path}, entry {number}", entry
         return
     for number, line in enumerate(raw.split(b"\n"), start=1):
         if line.strip():
             where = f"{path}, line {number}"
-            entry = _json_of(line, where)
-            if not isinstance(entry, dict):
-                raise PromptError(f"{where} is not a JSON object", remedy=_ACCEPTED)
-            yield _prompt_of(entry, where)
-
-
-def _prompts_of_list(raw: bytes, path: Path) -> Iterator[Prompt]:
-    for number, entry in enumerate(_json_of(raw, str(path)), start=1):
-        where = f"{path}, entry {number}"
-        if not isinstance(entry, dict):
-            raise PromptError(f"{where} is not a JSON object", remedy=_ACCEPTED)
-        if entry.get("conversations") == []:
-            continue  # ShareGPT's own file has some
-        yield _prompt_of(entry, where)
+            yield where, _json_of(line, where)
 
 
 def _json_of(raw: bytes, where: str) -> Any:
@@ -138,50 +132,4 @@ def _json_of(raw: bytes, where: str) -> Any:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as cause:
-        raise PromptError(f"{where} is not JSON: {cause}", remedy=_ACCEPTED) from cause
-
-
-def _prompt_of(entry: Mapping[str, Any], where: str) -> Prompt:
-    text = _text_of(entry, where)
-    if not text.strip():
-        raise PromptError(f"{where} holds an empty prompt", remedy="Remove it.")
-    prompt_id = entry.get("id")
-    category = entry.get("category")
-    return Prompt(
-        prompt_id=_id_of(text) if prompt_id is None else str(prompt_id),
-        text=text,
-        category=None if category is None else str(category),
-    )
-
-
-def _text_of(entry: Mapping[str, Any], where: str) -> str:
-    for key in ("prompt", "text"):
-        if key in entry:
-            value = entry[key]
-            break
-    else:
-        if "conversations" in entry:
-            return _first_human_turn(entry["conversations"], where)
-        if "messages" in entry:
-            raise PromptError(
-                f"{where} holds `messages`, which need the server's chat template",
-                remedy="Render them first, and give the rendered text as `prompt`.",
-            )
-        keys = ", ".join(map(str, entry)) or "nothing"
-        raise PromptError(f"{where} has no prompt, only {keys}", remedy=_ACCEPTED)
-    if not isinstance(value, str):
-        raise PromptError(f"{where}: `{key}` is not a string", remedy=_ACCEPTED)
-    return value
-
-
-def _first_human_turn(turns: object, where: str) -> str:
-    for turn in turns if isinstance(turns, list) else []:
-        if isinstance(turn, dict) and turn.get("from", turn.get("role")) in ("human", "user"):
-            value = turn.get("value", turn.get("content"))
-            if isinstance(value, str):
-                return value
-    raise PromptError(f"{where} has no human turn in `conversations`", remedy="Remove the entry.")
-
-
-def _id_of(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+        raise PromptError(f"{where} is not JSON: {cause}", remedy=ACCEPTED) from cause

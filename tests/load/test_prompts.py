@@ -110,6 +110,67 @@ def test_sharegpt_gives_its_first_human_turns(as_list: bool, tmp_path: Path) -> 
     assert [(p.prompt_id, p.text) for p in read_prompts(str(path), 2)] == [("a", "hi"), ("b", "ho")]
 
 
+def test_conversations_keep_their_messages_but_for_the_last_answer(tmp_path: Path) -> None:
+    system = {"role": "system", "content": "Be brief."}
+    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
+    user = {"role": "user", "content": parts}
+    answer = {"role": "assistant", "content": "Hi."}
+    path = write(tmp_path, "m.jsonl", {"id": "m", "messages": [system, user, answer]})
+
+    (prompt,) = read_prompts(str(path), 1)
+
+    assert prompt.prompt_id == "m"
+    assert prompt.text == ""
+    assert prompt.messages == (("system", "Be brief."), ("user", "Hello"))
+
+
+def test_the_first_of_several_turns_is_asked(tmp_path: Path) -> None:
+    turns = ["Write a poem.", "Now without rhymes."]
+    path = write(tmp_path, "t.jsonl", {"question_id": 81, "category": "writing", "turns": turns})
+
+    (prompt,) = read_prompts(str(path), 1)
+
+    assert (prompt.prompt_id, prompt.category) == ("81", "writing")
+    assert prompt.messages == (("user", "Write a poem."),)
+
+
+def test_openai_batch_files_give_the_bodies_of_their_requests(tmp_path: Path) -> None:
+    chat = {"model": "m", "messages": [{"role": "user", "content": "a"}], "max_tokens": 9}
+    path = write(
+        tmp_path,
+        "b.jsonl",
+        {"custom_id": "r-1", "method": "POST", "url": "/v1/chat/completions", "body": chat},
+        {"custom_id": "r-2", "method": "POST", "url": "/v1/completions", "body": {"prompt": "b"}},
+    )
+
+    first, second = read_prompts(str(path), 2)
+
+    assert (first.prompt_id, first.text, first.messages) == ("r-1", "", (("user", "a"),))
+    assert (second.prompt_id, second.text, second.messages) == ("r-2", "b", ())
+
+
+def test_sglang_custom_files_give_the_first_turn_whoever_spoke(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "c.jsonl",
+        {"conversations": [{"content": "a"}, {"content": "b"}]},
+        {"conversation": [{"value": "c"}, {"value": "d"}]},
+    )
+
+    assert [prompt.text for prompt in read_prompts(str(path), 2)] == ["a", "c"]
+
+
+def test_equal_conversations_get_two_ids_and_other_ones_another(tmp_path: Path) -> None:
+    ask = [{"role": "user", "content": "a"}]
+    other = [{"role": "system", "content": "a"}, *ask]
+    path = write(tmp_path, "m.jsonl", {"messages": ask}, {"messages": ask}, {"messages": other})
+
+    first, second, third = (prompt.prompt_id for prompt in read_prompts(str(path), 3))
+
+    assert second == f"{first}-2"
+    assert not third.startswith(first)
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
@@ -121,7 +182,16 @@ def test_sharegpt_gives_its_first_human_turns(as_list: bool, tmp_path: Path) -> 
         (b'{"text": "a"}\n"b"\n', "line 2 is not a JSON object"),
         (b'{"text": 7}', "line 1: `text` is not a string"),
         (b'{"prompt": " "}', "line 1 holds an empty prompt"),
-        (b'{"messages": []}', "holds `messages`, which need the server's chat template"),
+        (b'{"messages": []}', "line 1 has no message to answer"),
+        (b'{"messages": [{"role": "assistant", "content": "a"}]}', "has no message to answer"),
+        (b'{"messages": [{"role": "user", "content": 7}]}', "message 1 is not a role with a text"),
+        (
+            b'{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}',
+            "message 1 is not a role with a text",
+        ),
+        (b'{"messages": [{"role": "user", "content": " "}]}', "line 1 holds an empty prompt"),
+        (b'{"turns": []}', "`turns` is not a list of texts"),
+        (b'{"custom_id": "a", "body": {"input": "x"}}', "body has no prompt, only input"),
         (b'{"question": "a", "n": 1}', "line 1 has no prompt, only question, n"),
         (b'{"conversations": [{"from": "gpt", "value": "a"}]}', "has no human turn"),
         (b'[{"text": "a"}, 7]', "entry 2 is not a JSON object"),
