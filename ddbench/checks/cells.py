@@ -6,6 +6,7 @@ from itertools import combinations
 from statistics import median
 
 from ddbench.checks.evidence import Comparison, Evidence
+from ddbench.checks.finding import Severity
 from ddbench.checks.limits import verified_tokens
 from ddbench.records import RequestCompleted, Speculation
 
@@ -94,6 +95,12 @@ def speeds_of(runs: Sequence[Evidence]) -> list[float]:
         for run in runs
         if run.wall_s and run.completed and not run.failed
     ]
+
+
+def drift_unknown(a: Cell, b: Cell) -> Severity | None:
+    """INFO for a difference of times where one side was launched once; else the rule's own."""
+    visits = min(len({run.visit for run in cell.runs}) for cell in (a, b))
+    return Severity.INFO if visits < 2 else None
 
 
 def conditions_of(run: Evidence) -> Conditions:

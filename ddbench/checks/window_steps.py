@@ -90,7 +90,7 @@ def cut_bounds(
     """F*D/S of each window: what cuts at end-of-text can take off its mean commit, at most.
 
     A request that ends at a window's edge is logged in the neighbour, so F is taken over the
-    window and one on either side. Where the lines do not give it, F is all requests of the run and
+    window and one on either side; of the last, all that still ran may have ended in it. Where the lines do not give it, F is all requests of the run and
     one of its warm-up. None without either, without D, or without --decode-log-interval.
     """
     interval = log_interval(evidence)
@@ -102,6 +102,8 @@ def cut_bounds(
     bounds: list[float | None] = []
     for index, window in enumerate(rank):
         near = ended[max(1, index - 1) : index + 2] if index else [None]
+        if window is rank[-1]:
+            near.append(window.running_requests)  # no later line shows which of them ended here
         known = [number for number in near if number is not None]
         finished = sum(known) if len(known) == len(near) else everyone
         before = rank[index - 1] if index else window

@@ -239,8 +239,9 @@ def _kind_of(path: Path) -> _Kind:
             f"cannot read {path}: {cause.strerror or cause}",
             remedy="Give a file that you may read.",
         ) from cause
-    if not head.lstrip().startswith((b"{", b"[", SSE)):
-        return _Kind.LOG
+    start = head.lstrip()
+    if not start.startswith((b"{", SSE)) and not start[1:].lstrip().startswith(b"{"):
+        return _Kind.LOG  # one that starts with [2026-07-23 ...] among them
     if is_tool_result(head):
         return _Kind.TOOL
     if b'"meta_info"' in head or (b'"parents"' in head and b'"accepted"' in head):

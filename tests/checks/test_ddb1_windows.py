@@ -98,6 +98,28 @@ def test_a_prefill_in_the_second_of_a_line_counts_for_it(window, prefill, linear
     silent("DDB101", replace(log, prefill=(prefill(10.0, new_requests=2),)))
 
 
+def test_requests_of_the_last_line_may_have_ended_in_it(window, prefill, linear, silent, fired):
+    """No later line shows it: a request that ends in the step of a line still counts in it."""
+    lines = [window(5.0 * i, running_requests=1) for i in range(3)]
+    last = window(15.0, running_requests=1, accepted_depth=3.0, commit_len=3.5)
+    earlier = replace(last, logged_at=lines[1].logged_at)
+    log = replace(
+        cut_log(window, prefill, linear, 0.0),
+        windows=(*lines, last),
+        settings={"decode_log_interval": "4"},
+    )
+
+    silent("DDB101", log)
+    fired(
+        "DDB101",
+        replace(
+            log,
+            windows=(lines[0], earlier, *lines[2:], lines[2]),
+            prefill=(prefill(0.0, new_requests=0),),
+        ),
+    )
+
+
 def test_an_excess_beyond_what_ended_requests_explain_fires(window, prefill, linear, fired):
     fired("DDB101", cut_log(window, prefill, linear, 0.12), "at most 0.09")
 

@@ -260,7 +260,10 @@ def test_a_wider_step_that_is_faster_fires(trial, window, fired, silent, skipped
     tree = trial("tree", TREE_31, concurrency=4)
     silent("DDB413", [line, timed(tree, window, gap_s=1.0, throughput=480, accept_len=3.2)])
     quick = timed(tree, window, gap_s=1.0, throughput=600, accept_len=3.2)
-    fired("DDB413", [quick, line], "width 8", "at 32")
+    once = fired("DDB413", [quick, line], "width 8", "at 32")
+    again = [replace(run, visit=1) for run in (quick, line)]
+    twice = fired("DDB413", [quick, line, *again])
+    assert (once.severity, twice.severity) == ("info", "warning")
     skipped("DDB413", [trial("linear-8", LINE), tree], "full concurrency")
 
 
@@ -268,7 +271,10 @@ def test_throughput_that_scales_too_well_or_backwards_fires(trial, fired, silent
     one = trial("linear-8", LINE, wall_s=10.0)
     silent("DDB414", [one, trial("linear-8", LINE, concurrency=8, wall_s=2.0)])
     fired("DDB414", [one, trial("linear-8", LINE, concurrency=8, wall_s=1.0)], "73.2", "732.0 at 8")
-    fired("DDB414", [one, trial("linear-8", LINE, concurrency=8, wall_s=12.0)], "61.0 at 8")
+    slow = trial("linear-8", LINE, concurrency=8, wall_s=12.0)
+    once = fired("DDB414", [one, slow], "61.0 at 8")
+    twice = fired("DDB414", [one, slow, replace(one, visit=1), replace(slow, visit=1)])
+    assert (once.severity, twice.severity) == ("info", "warning")
     skipped("DDB414", [one, trial("tree", TREE_31, concurrency=8)], "two concurrencies")
 
 
@@ -297,6 +303,7 @@ def test_a_stale_copy_of_a_result_is_found(trial, fired, silent, skipped):
 def test_sampling_that_gives_greedy_answers_fires(trial, fired, silent, skipped):
     greedy, warm = trial("linear-8", LINE), trial("linear-8", LINE, temperature=0.8)
     fired("DDB418", [greedy, warm], "all 12 answers at temperature 0.8")
+    fired("DDB418", [greedy, replace(warm, source="another run")])
     silent("DDB418", [greedy, changed(warm, output_ids=WRONG)])
     skipped("DDB418", [greedy, trial("tree", TREE_31, temperature=0.8)], "temperature 0")
 

@@ -19,18 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
 import pytest
 import requests
 
 import ddbench.checks
 from ddbench.checks.evidence import Evidence
-from ddbench.checks.finding import Finding, Severity
+from ddbench.checks.finding import Finding
 from ddbench.checks.run import check, check_one
-from ddbench.checks.table import ALL_RULES
 from ddbench.cli.check_inputs import Reading, read_evidence
-from ddbench.engine.faults import Fault
-from ddbench.engine.planted.table import effect_of
 from ddbench.load.prompts import read_prompts
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(3600)]

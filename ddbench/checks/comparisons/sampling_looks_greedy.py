@@ -1,8 +1,9 @@
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from ddbench.checks.answer_pairs import differing_share
-from ddbench.checks.cells import Cell, cells_of, differ_only_in
+from ddbench.checks.cells import Cell, cells_of
 from ddbench.checks.evidence import Comparison
 from ddbench.checks.finding import Found, Lacks, Outcome, Severity
 from ddbench.checks.needs import SEVERAL_RUNS
@@ -27,8 +28,9 @@ def sampling_looks_greedy(comparison: Comparison) -> Iterator[Outcome]:
     higher than production will see.
 
     ## How it is computed
-    One arm at temperature 0 and at temperature > 0, all else equal: fires when the answers to all
-    of at least eight prompts are equal, token by token.
+    One arm at temperature 0 and at temperature > 0 (two runs, since a sweep has one temperature),
+    all else equal: fires when the answers to all of at least eight prompts are equal, token by
+    token.
 
     ## Example
     Bad: 48 of 48 answers at temperature 0.8 equal those at 0.
@@ -54,4 +56,6 @@ def sampling_looks_greedy(comparison: Comparison) -> Iterator[Outcome]:
 
 def _differ_in_temperature(a: Cell, b: Cell) -> bool:
     temperatures = (a.conditions.temperature, b.conditions.temperature)
-    return 0.0 in temperatures and differ_only_in("temperature", a, b)
+    if a.arm != b.arm or 0.0 not in temperatures or a.conditions == b.conditions:
+        return False
+    return replace(a.conditions, temperature=b.conditions.temperature) == b.conditions

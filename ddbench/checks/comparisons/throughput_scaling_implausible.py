@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 from itertools import combinations
 
-from ddbench.checks.cells import cells_of, differ_only_in
+from ddbench.checks.cells import cells_of, differ_only_in, drift_unknown
 from ddbench.checks.evidence import Comparison
 from ddbench.checks.finding import Found, Lacks, Outcome, Severity
 from ddbench.checks.needs import SEVERAL_RUNS
@@ -27,7 +27,8 @@ def throughput_scaling_implausible(comparison: Comparison) -> Iterator[Outcome]:
 
     ## How it is computed
     Output tokens over wall time, median over repeats, of one arm at concurrencies c1 < c2, all else
-    equal: tps(c2) <= 1.05 * c2/c1 * tps(c1), and tps(c2) >= 0.9 * tps(c1).
+    equal: tps(c2) <= 1.05 * c2/c1 * tps(c1), and tps(c2) >= 0.9 * tps(c1). A note where the arm was
+    launched once, so that drift of the machine is unknown.
 
     ## Example
     Bad: 50 tok/s at 1 and 480 tok/s at 8.
@@ -45,6 +46,7 @@ def throughput_scaling_implausible(comparison: Comparison) -> Iterator[Outcome]:
             yield Found(
                 f"{slow:.1f} tok/s at concurrency {small} and {fast:.1f} at {large}",
                 subject=a.arm,
+                severity=drift_unknown(a, b),
             )
     if not compared:
         yield Lacks("one arm timed at two concurrencies")

@@ -17,8 +17,16 @@ SIMULATED_DRAFTS = 3
 
 
 def kept(outcome: StepOutcome, tokens: list[int], accepted: list[int]) -> StepOutcome:
-    """The outcome with other tokens, and the request standing behind just those."""
-    outcome.generation.prefix_len = outcome.prefix_len + len(tokens)
+    """The outcome with other tokens, and the request standing behind just those.
+
+    Each token keeps a log-probability where they were asked for: 0, for one that is put in.
+    """
+    generation, surplus = outcome.generation, len(tokens) - len(outcome.tokens)
+    generation.prefix_len = outcome.prefix_len + len(tokens)
+    if generation.request.logprobs and surplus < 0:
+        del generation.output_logprobs[surplus:]
+    elif generation.request.logprobs:
+        generation.output_logprobs += [0.0] * surplus
     return replace(outcome, tokens=tokens, accepted=accepted)
 
 
