@@ -90,8 +90,9 @@ def cut_bounds(
     """F*D/S of each window: what cuts at end-of-text can take off its mean commit, at most.
 
     A request that ends at a window's edge is logged in the neighbour, so F is taken over the
-    window and one on either side; of the last, all that still ran may have ended in it. Where the lines do not give it, F is all requests of the run and
-    one of its warm-up. None without either, without D, or without --decode-log-interval.
+    window and one on either side; of the last, all that still ran may have ended in it. Where the
+    lines do not give it, F is all requests of the run and one of its warm-up. None without either,
+    without D, or without --decode-log-interval.
     """
     interval = log_interval(evidence)
     if interval is None or depth is None or not rank:
