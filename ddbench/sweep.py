@@ -13,6 +13,7 @@ from ddbench.draft_records import SUFFIX
 from ddbench.errors import PlanError, ServerError
 from ddbench.load.chat_template import ready_to_send
 from ddbench.load.closed_loop import run_closed_loop
+from ddbench.load.dialogue import read_api_key
 from ddbench.load.progress import Progress
 from ddbench.load.prompts import read_prompts
 from ddbench.load.run import run_load
@@ -159,7 +160,9 @@ class _Sweep:
                 if drafts is not None:
                     _require_recording(drafts)
                 env = dict(command.env) if command is not None else None
-                environment = probe_environment(running.base_url, server, env=env)
+                environment = probe_environment(
+                    running.base_url, server, env=env, api_key=read_api_key(pending[0].load)
+                )
                 launch = replace(launch, startup_s=running.startup_s, environment=environment)
                 launch_id = self._store.add_launch(launch)
                 self._notify(LaunchEnded(launch))
@@ -195,6 +198,7 @@ class _Sweep:
     def _measure(self, trial: Trial, running: RunningServer) -> RunResult:
         """Warm up, flush, snapshot, load, snapshot; whatever was measured is kept on failure."""
         load, url = trial.load, running.base_url
+        key = read_api_key(load)
         result = self._unmeasured(trial)
         log_start = _settled_size(running)
         prompts = ready_to_send(url, self._prompts, load)
@@ -206,14 +210,14 @@ class _Sweep:
                 rate_per_s=None,
             )
             run_closed_loop(url, prompts[: warm_up.concurrency], warm_up)
-            flush_cache(url)
-            result = replace(result, counters_before=read_counters(url))
+            flush_cache(url, api_key=key)
+            result = replace(result, counters_before=read_counters(url, api_key=key))
             log_start = _settled_size(running)
             outcome = run_load(url, prompts, load, on_progress=self._notify)
             result = replace(
                 result, requests=outcome.requests, wall_s=outcome.wall_s, client=outcome.client
             )
-            result = replace(result, counters_after=read_counters(url))
+            result = replace(result, counters_after=read_counters(url, api_key=key))
             if running.log_path is not None:
                 log_end = _settled_size(running)
                 result = replace(result, log=read_excerpt(running.log_path, log_start, log_end))

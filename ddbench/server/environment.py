@@ -49,7 +49,11 @@ _BY_ENGINE: Mapping[str, Mapping[str, Probe]] = {
 
 
 def probe_environment(
-    base_url: str | None, config: ServerConfig, *, env: Mapping[str, str] | None = None
+    base_url: str | None,
+    config: ServerConfig,
+    *,
+    env: Mapping[str, str] | None = None,
+    api_key: str | None = None,
 ) -> Environment:
     """Facts by name, and the probes that had no answer with the reason. Never raises for a probe.
 
@@ -60,7 +64,7 @@ def probe_environment(
     unknown: dict[str, str] = {}
     if base_url is not None:
         try:
-            info = read_server_info(base_url)
+            info = read_server_info(base_url, api_key=api_key)
         except ServerError as error:
             unknown["server"] = str(error)
     added = dict(config.env) if env is None else dict(env)

@@ -41,9 +41,15 @@ def wait_until_ready(
 
 
 def is_ready(base_url: str, expected_model: str | None, *, timeout_s: float) -> bool:
-    """True when a server there generates text and serves `expected_model` (None: any model)."""
+    """True when a server there generates text and serves `expected_model` (None: any model).
+
+    Of a server that is not SGLang, and of which no model is expected, /health is enough.
+    """
     try:
-        if ask(base_url, "/health_generate", timeout_s=timeout_s).status_code != 200:
+        health = ask(base_url, "/health_generate", timeout_s=timeout_s).status_code
+        if health == 404 and expected_model is None:
+            health = ask(base_url, "/health", timeout_s=timeout_s).status_code
+        if health != 200:
             return False
         if expected_model is None:
             return True
