@@ -6,6 +6,7 @@ from ddbench.checks.needs import TEXT
 from ddbench.checks.offenders import some_of
 from ddbench.checks.rule import rule
 
+OF_ONE_CHARACTER = 3  # bytes of one that was cut off at the end
 REPLACEMENT = "\ufffd"
 SHARE = 0.05
 FEWEST = 4
@@ -27,8 +28,8 @@ def undecodable_text(evidence: Evidence) -> Iterator[Outcome]:
     Their acceptance says nothing about a working model.
 
     ## How it is computed
-    Replacement characters (U+FFFD): at least four and 5 % of an answer, in 10 % of the answers. One
-    at the very end is an answer that was cut inside a character.
+    Replacement characters (U+FFFD): at least four and 5 % of an answer, in 10 % of the answers. Up
+    to three at the very end are an answer that was cut inside a character.
 
     ## Example
     Bad: 31 replacement characters in 420.
@@ -38,7 +39,8 @@ def undecodable_text(evidence: Evidence) -> Iterator[Outcome]:
     odd = []
     for r in written:
         text = r.text or ""
-        bad = text.rstrip(REPLACEMENT).count(REPLACEMENT)
+        at_end = len(text) - len(text.rstrip(REPLACEMENT))
+        bad = text.count(REPLACEMENT) - min(at_end, OF_ONE_CHARACTER)
         if bad >= FEWEST and bad >= SHARE * len(text):
             odd.append(f"{r.prompt_id} has {bad} of {len(text)} characters undecodable")
     if odd and len(odd) >= OF_ANSWERS * len(written):

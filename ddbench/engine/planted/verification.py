@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from torch import Tensor
@@ -73,6 +74,11 @@ class StaleBuffer(Seams):
     def __init__(self, dose: float) -> None:
         super().__init__(dose)
         self._before: Tensor | None = None
+        self._luck = Random(0)
+
+    def strikes(self) -> bool:
+        """By chance, since a rhythm could fall in with that of the requests."""
+        return self._luck.random() < self.dose
 
     def log_probs(self, log_probs: Tensor) -> Tensor:
         before, self._before = self._before, log_probs
