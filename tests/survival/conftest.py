@@ -4,6 +4,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -177,6 +178,7 @@ def write_rude_sweep(tmp_path_factory: pytest.TempPathFactory) -> WriteSweep:
     ) -> Path:
         folder = tmp_path_factory.mktemp("rude")
         path = folder / "rude.yaml"
+        shutil.copytree(RUDE, folder / "rude")  # out of git: a commit is another server
         path.write_text(
             "name: rude\n"
             "server:\n"
@@ -186,7 +188,7 @@ def write_rude_sweep(tmp_path_factory: pytest.TempPathFactory) -> WriteSweep:
             "  flags: {device: cpu}\n"
             f"  ready_timeout_s: {ready_timeout_s}\n"
             "  env:\n"
-            f"    PYTHONPATH: {RUDE}\n"
+            f"    PYTHONPATH: {folder / 'rude'}\n"
             f"    RUDE: '{manners}'\n"
             f"    RUDE_PIDS: {folder / 'pids'}\n"
             f"    RUDE_STEP_S: {step_s}\n"
