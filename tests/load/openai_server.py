@@ -1,8 +1,9 @@
 """A server of OpenAI's API. What the prompt says decides how it is answered.
 
-Run it as a script; it prints its port. `--owner sglang` gives the extensions of SGLang to whoever
-asks for them; `--key KEY` wants that key; `--no-models` lists none. GET /asked gives the bodies of
-the requests so far.
+Run it as a script; it prints its port. Like vLLM it has /health and counters of vLLM's names, and
+none of SGLang's routes. `--owner sglang` gives the extensions of SGLang to whoever asks for them;
+`--key KEY` wants that key; `--no-models` lists none. GET /asked gives the bodies of the requests so
+far.
 """
 
 import argparse
@@ -25,6 +26,14 @@ USAGE = {
     "total_tokens": 12,
     "prompt_tokens_details": {"cached_tokens": 2},
 }
+METRICS = """\
+# TYPE vllm:prompt_tokens counter
+vllm:prompt_tokens_total{engine="0",model_name="org/model"} %d
+# TYPE vllm:generation_tokens counter
+vllm:generation_tokens_total{engine="0",model_name="org/model"} %d
+# TYPE vllm:spec_decode_num_drafts counter
+vllm:spec_decode_num_drafts_total{engine="0",model_name="org/model"} %d
+"""
 
 
 def events(manner: str, body: dict[str, Any], owner: str) -> list[dict[str, Any]]:
@@ -60,7 +69,8 @@ async def serve(options: argparse.Namespace) -> None:
     asked: list[dict[str, Any]] = []
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        if options.key and request.headers.get("Authorization") != f"Bearer {options.key}":
+        guarded = options.key and request.path.startswith(("/v1/", "/generate"))  # as in vLLM
+        if guarded and request.headers.get("Authorization") != f"Bearer {options.key}":
             said = request.headers.get("Authorization", "none")
             return web.json_response({"error": {"message": f"wrong key {said}"}}, status=401)
         if request.path == "/asked":
@@ -68,6 +78,12 @@ async def serve(options: argparse.Namespace) -> None:
         if request.path == "/v1/models":
             cards = [{"id": "org/model", "owned_by": options.owner}]
             return web.json_response({"data": [] if options.no_models else cards})
+        if request.path == "/health":
+            return web.Response()
+        if request.path == "/metrics":
+            return web.Response(text=METRICS % (5 * len(asked), 7 * len(asked), 3 * len(asked)))
+        if request.path not in ("/v1/completions", "/v1/chat/completions"):
+            return web.json_response({"detail": "Not Found"}, status=404)
         body = await request.json()
         asked.append({"path": request.path, **body})
         manner = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
