@@ -1,0 +1,86 @@
+"""Speculation must not change what is said: an arm against the autoregressive one, and itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ddbench.compare.answers import Agreement, agreement, self_agreement
+from ddbench.compare.arms import ComparedArm
+from ddbench.compare.gate import Difference, differences
+from ddbench.compare.pairing import shared_concurrencies
+
+Outcome = Literal["lossless", "near ties", "lossy", "not known", "not compared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Losslessness:
+    """One arm's answers at one concurrency, at temperature 0.
+
+    own_noise: of the arm against itself, at the same concurrency; reference_noise: of the
+    autoregressive arm. why: what kept them from being compared.
+    """
+
+    arm: str
+    reference: str
+    concurrency: int
+    outcome: Outcome
+    against_reference: Agreement | None
+    own_noise: Agreement | None
+    reference_noise: Agreement | None
+    why: tuple[str, ...] = ()
+
+
+_SAY_NOTHING_OF_ANSWERS = frozenset(
+    {
+        *("max_running_requests", "effective max running requests", "disable_overlap_schedule"),
+        *("disable_radix_cache", "schedule_policy", "stream_interval", "skip_server_warmup"),
+        *("max_running_requests (asked)", "count", "prompt ids", "rate per s", "arrival"),
+        *("burstiness", "output tokens of the same prompts", "logprobs", "page_size"),
+    }
+)
+"""Conditions of speed alone: answers may be held against each other where they differ."""
+
+
+def losslessness(plain: ComparedArm, arms: Sequence[ComparedArm]) -> list[Losslessness]:
+    """Every drafting arm against `plain`, at each concurrency that both ran."""
+    return [
+        _at(plain, arm, concurrency)
+        for arm in arms
+        if not arm.is_plain
+        for concurrency in shared_concurrencies(plain, arm)
+    ]
+
+
+def _at(plain: ComparedArm, arm: ComparedArm, concurrency: int) -> Losslessness:
+    reference, trials = plain.at(concurrency), arm.at(concurrency)
+    why = [str(d) for d in differences(plain, arm).refused if _matters(d)]
+    if trials[0].trial.load.temperature != 0.0:
+        why.append("sampled answers differ by chance; run at temperature 0")
+    found = None if why else agreement(reference, trials)
+    if found is not None and not found.compared:
+        why.append("the server gave no token ids")
+    return Losslessness(
+        arm=arm.name,
+        reference=plain.name,
+        concurrency=concurrency,
+        outcome="not compared" if found is None or not found.compared else outcome_of(found),
+        against_reference=found,
+        own_noise=self_agreement(trials),
+        reference_noise=self_agreement(reference),
+        why=tuple(why),
+    )
+
+
+def outcome_of(found: Agreement) -> Outcome:
+    """An answer that parts where there is no tie is a loss; one of another length too."""
+    if not found.divergences:
+        return "lossless"
+    if found.caused_by("no tie"):
+        return "lossy"
+    if found.caused_by("not known") or found.caused_by("length"):
+        return "not known"
+    return "near ties"
+
+
+def _matters(difference: Difference) -> bool:
+    return difference.what not in _SAY_NOTHING_OF_ANSWERS
