@@ -19,7 +19,7 @@ from ddbench.load.prompts import read_prompts
 from ddbench.load.run import run_load
 from ddbench.logs.excerpt import read_excerpt
 from ddbench.plan.argv import server_command
-from ddbench.plan.expand import by_launch, expand
+from ddbench.plan.expand import by_launch, expand, of_arms
 from ddbench.plan.key import trial_key
 from ddbench.records import (
     Counters,
@@ -79,6 +79,28 @@ class TrialEnded:
 Event = PassStarted | LaunchStarted | LaunchEnded | TrialStarted | Progress | TrialEnded
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which trials to run now, and in which order; the rest is for another `--resume`."""
+
+    arms: tuple[str, ...] | None = None
+    limit: int | None = None  # at most so many trials
+    seed: int | None = None  # of a random order
+
+    def of(self, plan: SweepPlan) -> list[Trial]:
+        trials = expand(plan, seed=self.seed)
+        return trials if self.arms is None else of_arms(trials, self.arms)
+
+
+EVERYTHING = Selection()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    failed: int  # trials that were begun, and have no valid result
+    left: int  # trials that were not asked for this time, and have none either
+
+
 def run_sweep(
     plan: SweepPlan,
     folder: Path,
@@ -86,14 +108,15 @@ def run_sweep(
     notify: Callable[[Event], None],
     resume: bool = False,
     retries: int = 0,
-) -> int:
-    """Run every trial of `plan` that `folder` has no valid result of; returns how many stay so.
+    only: Selection = EVERYTHING,
+) -> Outcome:
+    """Run every trial of `plan` that `folder` has no valid result of.
 
     A server that does not start, or dies, fails its trials and the sweep goes on; failed trials
     are tried again `retries` times. What cannot work at all (no prompts, a taken port, a folder
     that holds something else) is raised before anything starts.
     """
-    trials = expand(plan)
+    asked = only.of(plan)
     prompts = read_prompts(plan.loads[0].prompts, plan.loads[0].count)
     _require_supported(plan)
     if resume:
@@ -109,6 +132,7 @@ def run_sweep(
         units_restored(folder),
     ):
         sweep = _Sweep(store, prompts, notify)
+        trials = sweep.not_done(asked)[: only.limit]
         for _ in range(1 + retries):
             todo = sweep.not_done(trials)
             notify(PassStarted(len(todo)))
@@ -116,7 +140,14 @@ def run_sweep(
                 pending = deque(group)
                 while pending:  # a server that died in mid-trial is launched again for the rest
                     sweep.run_launch(server, pending)
-        return len(sweep.not_done(trials))
+        failed = len(sweep.not_done(trials))
+        return Outcome(failed, left=len(sweep.not_done(expand(plan))) - failed)
+
+
+def not_done(plan: SweepPlan, store: RunStore, only: Selection) -> list[Trial]:
+    """What run_sweep would run now, in its order, if every trial succeeded at once."""
+    prompts = read_prompts(plan.loads[0].prompts, plan.loads[0].count)
+    return _Sweep(store, prompts, lambda _: None).not_done(only.of(plan))[: only.limit]
 
 
 class _Sweep:

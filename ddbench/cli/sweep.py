@@ -3,9 +3,13 @@
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ddbench.records import SweepPlan
+    from ddbench.sweep import Selection
 
 PIPED_COLUMNS = 110
 
@@ -22,6 +26,19 @@ def sweep(
         typer.Option(metavar="RUN", help="Go on with this run: what has no valid result."),
     ] = None,
     retry: Annotated[int, typer.Option(min=0, help="Try failed trials again, so often.")] = 0,
+    arms: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only these arms; the rest stays for later.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="At most so many trials; the rest stays for later.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Shuffle the order of servers and concurrencies; A-B-B-A stays."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run, and how long; run nothing.")
+    ] = False,
 ) -> None:
     """Launch every server of a sweep, drive it, and store what it did."""
     from rich.console import Console
@@ -31,7 +48,7 @@ def sweep(
     from ddbench.plan.read import parse_sweep, read_sweep
     from ddbench.report.terminal import summary_table
     from ddbench.runs.store import RunStore
-    from ddbench.sweep import run_sweep
+    from ddbench.sweep import Selection, run_sweep
 
     if (sweep_file is None) == (resume is None) or (resume is not None and out is not None):
         raise PlanError(
@@ -46,10 +63,20 @@ def sweep(
         folder = resume
         with RunStore.open(folder) as store:
             plan = parse_sweep(store.plan_text, file=str(folder / "sweep.yaml"))
+    names = None if arms is None else tuple(name.strip() for name in arms.split(","))
+    only = Selection(names, limit, seed)
+    if dry_run:
+        _foretell(plan, resume, only)
+        return
     try:
         with LiveView() as view:
-            failed = run_sweep(
-                plan, folder, notify=view.show, resume=resume is not None, retries=retry
+            outcome = run_sweep(
+                plan,
+                folder,
+                notify=view.show,
+                resume=resume is not None,
+                retries=retry,
+                only=only,
             )
     except KeyboardInterrupt:
         typer.echo(f"interrupted; go on with `ddbench sweep --resume {folder}`", err=True)
@@ -58,6 +85,30 @@ def sweep(
         stdout = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
         stdout.print(summary_table(list(store.results()), store.launches()))
     typer.echo(folder)
-    if failed:
-        typer.echo(f"{failed} trials failed: see `ddbench report markdown {folder}`", err=True)
+    if outcome.left:
+        typer.echo(f"{outcome.left} trials are left: `ddbench sweep --resume {folder}`", err=True)
+    if outcome.failed:
+        typer.echo(
+            f"{outcome.failed} trials failed: see `ddbench report markdown {folder}`", err=True
+        )
         raise typer.Exit(1)
+
+
+def _foretell(plan: "SweepPlan", resume: Path | None, only: "Selection") -> None:
+    from ddbench.cli.dry_run import dry_run_lines
+    from ddbench.load.prompts import read_prompts
+    from ddbench.plan.expand import by_launch
+    from ddbench.runs.estimate import estimate
+    from ddbench.runs.store import RunStore
+    from ddbench.sweep import not_done
+
+    if resume is None:
+        read_prompts(plan.loads[0].prompts, plan.loads[0].count)
+        trials = only.of(plan)[: only.limit]
+        known = estimate(by_launch(trials), (), ())
+    else:
+        with RunStore.open(resume) as store:
+            trials = not_done(plan, store, only)
+            known = estimate(by_launch(trials), store.launches(), store.results())
+    for line in dry_run_lines(trials, known):
+        typer.echo(line)

@@ -84,6 +84,9 @@ class Run:
         """How many valid results each trial has; the key is everything that was asked."""
         return Counter(self._column("SELECT key FROM trials WHERE failure IS NULL"))
 
+    def arms(self) -> set[str]:
+        return set(self._column("SELECT arm FROM trials"))
+
     def requests_a_trial(self) -> set[int]:
         return set(
             self._column(
