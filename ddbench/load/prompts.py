@@ -13,26 +13,40 @@ from typing import Any
 import orjson
 
 from ddbench.errors import PromptError
+from ddbench.load.long_prompts import long_prompts
 from ddbench.load.prompt_entry import ACCEPTED, id_of, prompt_of
 from ddbench.records import Prompt
 
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
+SUITE_FOLDER = Path(__file__).parent / "suite"
 MIXED = "mixed"
+SUITE = "suite"
 
 
 def read_prompts(source: str, count: int) -> list[Prompt]:
     """The first `count` prompts of a source.
 
     Args:
-        source: `builtin:<domain>`, `builtin:mixed` (a prompt of each domain in turn), or the path
-            of a JSONL file or of a JSON list; prompt_entry.py says what an entry may be.
+        source: `builtin:<domain>` or `builtin:mixed` (a prompt of each domain in turn), both made
+            for the shipped tiny model; `builtin:suite`, conversations for real ones, a prompt of
+            each of eight categories in turn; or the path of a JSONL file or of a JSON list, whose
+            entries prompt_entry.py describes.
 
     Raises:
         PromptError: it is missing, cannot be read, or holds fewer.
     """
+    if source == f"builtin:{SUITE}":
+        return _enough(read_suite(), count, source)
     if source.startswith("builtin:"):
         return read_builtin(source.removeprefix("builtin:"), count, BUILTIN_FOLDER)
     return read_prompt_file(Path(source), count)
+
+
+def read_suite() -> list[Prompt]:
+    """All prompts for real models, one of each category in turn; the long ones are made here."""
+    files = [list(_prompts_of(path)) for path in sorted(SUITE_FOLDER.glob("*.jsonl"))]
+    turns = zip_longest(*files, long_prompts())
+    return [p for p in chain.from_iterable(turns) if p is not None]
 
 
 def builtin_domains(folder: Path = BUILTIN_FOLDER) -> list[str]:
@@ -45,7 +59,9 @@ def read_builtin(domain: str, count: int, folder: Path) -> list[Prompt]:
     if domain != MIXED and domain not in domains:
         raise PromptError(
             f"there are no prompts builtin:{domain}",
-            remedy="Use one of " + ", ".join(f"builtin:{name}" for name in [*domains, MIXED]) + ".",
+            remedy="Use one of "
+            + ", ".join(f"builtin:{name}" for name in [*domains, MIXED, SUITE])
+            + ".",
         )
     chosen = domains if domain == MIXED else [domain]
     turns = zip_longest(*(_prompts_of(folder / f"{name}.jsonl") for name in chosen))

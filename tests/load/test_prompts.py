@@ -1,12 +1,16 @@
 """Prompts from files that people really have, and from files that are broken."""
 
 import json
+import re
+from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ddbench.errors import PromptError
+from ddbench.load.long_prompts import long_prompts
 from ddbench.load.prompts import read_builtin, read_prompts
 
 
@@ -45,6 +49,37 @@ def test_the_prompts_that_ship_tell_themselves_apart() -> None:
     assert len({prompt.category for prompt in prompts}) >= 5
 
 
+def test_the_suite_asks_real_models_about_eight_things_in_turn() -> None:
+    prompts = read_prompts("builtin:suite", 96)
+
+    assert len({prompt.prompt_id for prompt in prompts}) == 96
+    assert len({prompt.messages for prompt in prompts}) == 96
+    assert len({prompt.category for prompt in prompts[:8]}) == 8
+    assert Counter(prompt.category for prompt in prompts) == dict.fromkeys(
+        ("chat", "code", "json", "long-context", "maths", "reasoning", "rewriting", "summary"), 12
+    )
+    assert {role for prompt in prompts for role, _ in prompt.messages} == {"user"}
+
+
+def test_the_suite_is_the_same_everywhere() -> None:
+    """A change of the prompts changes this: runs from before and after cannot be compared."""
+    said = repr([(p.prompt_id, p.messages) for p in read_prompts("builtin:suite", 96)])
+
+    assert sha256(said.encode()).hexdigest()[:16] == "1c832036704a9c04"
+
+
+def test_long_prompts_get_longer_and_hold_their_answer() -> None:
+    texts = [prompt.messages[0][1] for prompt in long_prompts()]
+
+    lengths = [len(text) for text in texts]
+    assert lengths[0] > 4_000
+    assert lengths[-1] > 8 * lengths[0] * 0.9
+    for text in texts:
+        day = re.search(r"brought in on day (\d+),", text)
+        assert day is not None
+        assert text.count(f"\nDay {day[1]}, ") == 1
+
+
 def test_one_domain_can_be_chosen(builtin: Path) -> None:
     assert [p.prompt_id for p in read_builtin("logs", 2, builtin)] == ["logs-0", "logs-1"]
 
@@ -54,7 +89,7 @@ def test_an_unknown_domain_names_the_known_ones(builtin: Path) -> None:
         read_builtin("poems", 1, builtin)
 
     assert caught.value.remedy == (
-        "Use one of builtin:code, builtin:logs, builtin:prose, builtin:mixed."
+        "Use one of builtin:code, builtin:logs, builtin:prose, builtin:mixed, builtin:suite."
     )
 
 
