@@ -1,16 +1,16 @@
 """Write ddbench/checks/README.md: `python -m ddbench.checks.index`. A test fails when it is stale.
 
-The measured matrix of planted faults, if there is one, is taken from fault_matrix.md beside it.
+The measured matrix of planted faults is taken from fault_matrix.json beside it.
 """
 
 from pathlib import Path
 
+from ddbench.checks.fault_table import render_faults
 from ddbench.checks.invariants import INVARIANTS
 from ddbench.checks.table import ALL_RULES
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"
-FAULT_MATRIX = HERE / "fault_matrix.md"
 CHAPTERS = {
     "1": "Acceptance",
     "2": "Timing",
@@ -46,8 +46,7 @@ def render() -> str:
         if invariant.reason is not None:
             checked = f"{checked}: {invariant.reason}" if checked else f"none: {invariant.reason}"
         lines.append(f"| {invariant.number:02} | {invariant.says} | {checked} |")
-    if FAULT_MATRIX.is_file():
-        lines += ["", "## Planted faults", "", FAULT_MATRIX.read_text(encoding="utf-8").strip()]
+    lines += ["", *render_faults(ALL_RULES)]
     return "\n".join(lines) + "\n"
 
 

@@ -102,7 +102,7 @@ def cut_bounds(
     everyone = len(evidence.requests) + 1 if evidence.completed else None
     bounds: list[float | None] = []
     for index, window in enumerate(rank):
-        near = ended[max(1, index - 1) : index + 2] if index else [None]
+        near: list[int | None] = [*ended[max(1, index - 1) : index + 2]] if index else [None]
         if window is rank[-1]:
             near.append(window.running_requests)  # no later line shows which of them ended here
         known = [number for number in near if number is not None]

@@ -1,7 +1,7 @@
 """Where `ddbench check` gets its evidence: run folders, server logs, step traces, answers."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from pathlib import Path
@@ -14,7 +14,7 @@ from ddbench.checks.from_log import log_evidence
 from ddbench.checks.from_run import launch_of, run_evidence
 from ddbench.checks.from_tool import tool_evidence
 from ddbench.checks.step_trace import read_step_trace
-from ddbench.errors import DdbenchError, LogFormatError
+from ddbench.errors import DdbenchError, LogFormatError, RunError
 from ddbench.load import meta_info
 from ddbench.load.bad_answer import BadAnswer
 from ddbench.logs.journal import read_journal
@@ -25,6 +25,7 @@ from ddbench.records import (
     DecodeWindow,
     PrefillWindow,
     RequestCompleted,
+    RunResult,
     ServerConfig,
     StartupFact,
 )
@@ -55,7 +56,7 @@ def read_evidence(path: Path | None, reading: Reading) -> Iterator[Evidence]:
     if path is None:
         yield from _log(read_log(None), "standard input", reading)
     elif path.is_dir() or path.name == "run.sqlite":
-        yield from _run(path if path.is_dir() else path.parent)
+        yield from _run(path if path.is_dir() else path.parent, reading)
     elif (kind := _kind_of(path)) is _Kind.TOOL:
         yield from _tool(path)
     elif kind is _Kind.JSON:
@@ -69,17 +70,24 @@ def read_unit_evidence(unit: str, since: str | None, reading: Reading) -> Iterat
     yield from _log(read_journal(unit, since=since), f"journal of {unit}", reading)
 
 
-def _run(folder: Path) -> Iterator[Evidence]:
-    """Every done trial; then the step traces of servers that ran several of them.
+def _run(folder: Path, reading: Reading) -> Iterator[Evidence]:
+    """Every trial with answers; then the step traces of servers that ran several of them.
 
     A server that ran one trial gives it its trace, so that steps and answers can be compared.
+    Trials that have no valid result are a part of the run that was not checked.
     """
     with RunStore.open(folder) as store:
         launches = store.launches()
         startup: dict[str, tuple[StartupFact, ...]] = {}
         done = Counter(r.trial.server for r in store.results() if r.failure is None)
+        valid = {r.key for r in store.results() if r.failure is None}
+        last_tries = {r.key: r for r in store.results() if r.key not in valid}
+        if last_tries:
+            reading.partial.append(_not_all(folder, list(last_tries.values())))
         for result in store.results():
-            if result.failure is not None:
+            if result.failure is not None and not (
+                result.completed and last_tries.get(result.key) == result
+            ):
                 continue
             launch = launch_of(result, launches)
             facts: tuple[StartupFact, ...] = ()
@@ -101,6 +109,16 @@ def _run(folder: Path) -> Iterator[Evidence]:
                     speculation=server.speculation,
                     steps=tuple(read_step_trace(trace)),
                 )
+
+
+def _not_all(folder: Path, failed: Sequence[RunResult]) -> RunError:
+    first = failed[0]
+    why = "" if first.failure is None else f": {first.failure.crash_class}"
+    return RunError(
+        f"{len(failed)} trials of {folder} have no valid result ({first.trial.arm} at concurrency "
+        f"{first.trial.load.concurrency}{why})",
+        remedy="Run `ddbench sweep --resume` on it; answers that there are were checked.",
+    )
 
 
 def _trace_of(server: ServerConfig) -> Path | None:

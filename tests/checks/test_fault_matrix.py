@@ -19,14 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import orjson
 import pytest
 import requests
 
 import ddbench.checks
 from ddbench.checks.evidence import Evidence
-from ddbench.checks.finding import Finding
+from ddbench.checks.finding import Finding, Severity
 from ddbench.checks.run import check, check_one
 from ddbench.cli.check_inputs import Reading, read_evidence
+from ddbench.engine.faults import Fault
+from ddbench.engine.planted.table import effect_of
 from ddbench.load.prompts import read_prompts
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(3600)]
@@ -343,4 +346,58 @@ def measure(doses: Mapping[str, set[float]], folder: Path) -> Measured:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     doses = {case.fault: {1.0, case.least} for case in CASES}
-    return measure(doses, tmp_path_factory.mktemp("faults"))
+    found = measure(doses, tmp_path_factory.mktemp("faults"))
+    if os.environ.get("DDBENCH_FAULT_MATRIX") == "write":
+        write_matrix(found)
+    return found
+
+
+def write_matrix(measured: Measured) -> None:
+    """What each fault made fire, for the index of the rules."""
+    rows = [
+        {
+            "fault": case.fault,
+            "effect": effect_of(Fault(case.fault)),
+            "arm": case.arm,
+            "must": case.must,
+            "may": case.may,
+            "found": sorted(measured.codes(case, 1.0)),
+            "least_dose": case.least * case.dose,
+            "found_at_least": sorted(measured.codes(case, case.least)),
+        }
+        for case in CASES
+    ]
+    MATRIX.write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def test_every_fault_has_a_case():
+    assert sorted(case.fault for case in CASES) == sorted(Fault)
+    assert all(len(case.may) <= 3 for case in CASES)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_healthy_servers_are_silent(measured: Measured, load: str):
+    arms = [f"healthy-{kind}" for kind in LOADS[load].healthy]
+    found = list(check([e for arm in arms for e in measured.runs[load, arm]]).findings)
+    for arm in arms:
+        for evidence in measured.logs[load, arm]:
+            found += [f for f in check_one(evidence) if isinstance(f, Finding)]
+
+    assert [finding for finding in found if finding.severity is not Severity.INFO] == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.fault)
+def test_a_fault_is_found_by_the_rules_that_must_and_few_others(measured: Measured, case: Case):
+    found = measured.codes(case, 1.0)
+
+    assert set(case.must) - found == set(), "silent"
+    assert found - set(case.must) - set(case.may) == set(), "fired besides"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.fault)
+def test_a_fault_is_found_at_its_smallest_dose(measured: Measured, case: Case):
+    found = measured.codes(case, case.least)
+
+    print(f"{case.fault}: dose {case.least * case.dose:g}, found by {', '.join(sorted(found))}")
+    assert set(case.at_least or case.must) - found == set(), "silent"
+    assert found - set(case.must) - set(case.may) == set(), "fired besides"
