@@ -10,7 +10,7 @@ from types import FrameType
 import typer
 from rich.console import Console
 
-from ddbench.cli import check, doctor, explain, export, report, serve, sweep
+from ddbench.cli import check, doctor, explain, export, predict, report, serve, sweep
 from ddbench.errors import DdbenchError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.add_typer(report.app, name="report")
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("export")(export.export)
+app.command("predict")(predict.predict)
 app.command("doctor")(doctor.doctor)
 
 

@@ -21,7 +21,7 @@ from ddbench.predict.replay import Grid
 from ddbench.predict.step_time import measured_cells
 from ddbench.predict.validation import ALLOWED_TIES, TIE_NATS, ArmValidation, notes, passes
 from ddbench.records import RunResult, Speculation
-from ddbench.report.numbers import MS_PER_S, interval_text
+from ddbench.report.numbers import BY_DEFINITION, MS_PER_S, interval_text
 
 ROWS = 5
 """The fastest settings of each concurrency that are shown."""
@@ -165,7 +165,7 @@ def _table(
         forecast = forecaster.forecast(candidate)
         table.add_row(
             _name(candidate.speculation) + (" *" if candidate is kept else ""),
-            interval_text(forecast.tokens_per_step) + (" ?" if candidate.cut_share else ""),
+            _tokens_per_step(forecast),
             f"{candidate.cost.step_s * MS_PER_S:.1f}",
             interval_text(forecast.tokens_per_s),
             interval_text(forecast.over_linear, units="x"),
@@ -173,6 +173,13 @@ def _table(
             "measured" if candidate.timed else "interpolated",
         )
     return table
+
+
+def _tokens_per_step(forecast: Forecast) -> str:
+    if forecast.candidate.speculation.algorithm is None:
+        return BY_DEFINITION
+    uncertain = " ?" if forecast.candidate.cut_share else ""
+    return interval_text(forecast.tokens_per_step) + uncertain
 
 
 def _without_twins(ranked: Sequence[Candidate]) -> list[Candidate]:

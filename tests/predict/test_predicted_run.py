@@ -1,0 +1,185 @@
+"""The whole way: a sweep on the embedded engine that records, and what is predicted from it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import orjson
+import pytest
+
+from ddbench.draft_records import read_recording
+from ddbench.plan.read import read_sweep
+from ddbench.runs.store import RunStore
+
+pytestmark = pytest.mark.timeout(600)  # five servers start, one after the other
+
+Ddbench = Callable[..., CompletedProcess[str]]
+
+ARMS = (
+    "[linear: {block_size: 8, record_drafts: true}, autoregressive, linear: {block_size: 8}, "
+    "tree: {block_size: 8, budget: [6, 21, 57], topk: [5]}]"
+)
+
+
+@pytest.fixture(scope="module")
+def run(
+    ddbench: Ddbench, write_sweep: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Recorded at concurrency 1 and measured at 1 and 3, eight prompts."""
+    folder = tmp_path_factory.mktemp("run") / "recorded"
+    sweep = write_sweep(arms=ARMS, count=8, concurrency="[1, 3]", max_new_tokens=32)
+    done = ddbench("sweep", sweep, "--out", folder, timeout_s=560.0)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predicted(ddbench: Ddbench, run: Path) -> dict[str, Any]:
+    done = ddbench("predict", run, "--json", "--topk", "1:20")
+    assert done.returncode == 0, done.stderr
+    data: dict[str, Any] = orjson.loads(done.stdout)
+    return data
+
+
+def test_every_answer_takes_the_predicted_steps_in_every_arm(ddbench: Ddbench, run: Path) -> None:
+    done = ddbench("predict", run, "--validate", "--json")
+
+    validation = orjson.loads(done.stdout)
+    assert done.returncode == 0, done.stdout
+    assert validation["passes"]
+    arms = {arm["arm"]: arm for arm in validation["arms"]}
+    assert set(arms) == {"linear-8", "tree-8-6-5", "tree-8-21-5", "tree-8-57-5"}
+    assert all(arm["compared"] == 16 for arm in arms.values())
+    assert len({arm["measured_steps"] for arm in arms.values()}) == 4
+
+
+def test_the_recording_arm_runs_once_and_commits_one_token_a_step(run: Path) -> None:
+    with RunStore.open(run) as store:
+        (probe,) = [r for r in store.results() if r.trial.arm == "linear-8-drafts"]
+
+    assert probe.trial.load.record_drafts
+    assert all(r.verify_ct == r.completion_tokens - 1 for r in probe.completed)
+
+
+def test_recorded_answers_are_those_of_the_other_arms(run: Path) -> None:
+    (path,) = run.glob("*.drafts")
+    recorded = {answer.rid: answer.output_ids for answer in read_recording(path).answers}
+    with RunStore.open(run) as store:
+        requests = [r for result in store.results() for r in result.completed]
+
+    assert all(list(r.output_ids or ()) == recorded[r.prompt_id] for r in requests)
+
+
+def test_a_timed_cell_is_predicted_to_be_as_fast_as_it_was(
+    predicted: dict[str, Any], run: Path
+) -> None:
+    """Its own step time times its replayed steps: only rounding is left between the two."""
+    with RunStore.open(run) as store:
+        for result in store.results():
+            if result.trial.load.record_drafts:
+                continue
+            tokens = sum(r.completion_tokens for r in result.completed)
+            assert result.wall_s is not None
+            concurrency = predicted["concurrencies"][str(result.trial.load.concurrency)]
+            (own,) = [s for s in concurrency["settings"] if s["timed"] == result.trial.arm]
+            assert own["tokens_per_s"] == pytest.approx(tokens / result.wall_s, rel=1e-6)
+
+
+def test_nothing_is_predicted_outside_of_the_timed_widths(predicted: dict[str, Any]) -> None:
+    settings = predicted["concurrencies"]["1"]["settings"]
+
+    budgets = {s["budget"] for s in settings if s["budget"] is not None}
+    assert (min(budgets), max(budgets)) == (6, 57)
+    assert predicted["concurrencies"]["1"]["not_predicted"]
+
+
+def test_only_a_topk_beyond_the_recorded_can_be_uncertain(predicted: dict[str, Any]) -> None:
+    settings = predicted["concurrencies"]["1"]["settings"]
+
+    assert all(s["cut_share"] == 0 for s in settings if (s["topk"] or 0) <= 16)
+
+
+def test_the_cell_in_the_middle_is_held_out_and_its_error_told(
+    predicted: dict[str, Any], ddbench: Ddbench, run: Path
+) -> None:
+    errors = {(h["arm"], h["concurrency"]): h["error"] for h in predicted["held_out"]}
+    assert [key for key, error in errors.items() if error is not None] == [
+        ("tree-8-21-5", 1),
+        ("tree-8-21-5", 3),
+    ]
+
+    text = ddbench("predict", run).stdout
+
+    assert "Error on held-out cells: median" in text
+    assert "Recommended at 3 (*):" in text
+
+
+def test_writes_a_sweep_of_three_to_five_untimed_trees(
+    ddbench: Ddbench, run: Path, tmp_path: Path
+) -> None:
+    done = ddbench("predict", run, "--write-sweep", tmp_path / "next.yaml")
+
+    assert done.returncode == 0, done.stderr
+    plan = read_sweep(tmp_path / "next.yaml")
+    assert plan.name == "small-next"
+    linear, *trees = plan.arms
+    assert linear.name == "linear-8"
+    assert 3 <= len(trees) <= 5
+    assert not {arm.name for arm in trees} & {"tree-8-6-5", "tree-8-21-5", "tree-8-57-5"}
+    assert not any(server.record_drafts for server in plan.servers)
+
+
+def test_an_existing_file_is_not_written_over(ddbench: Ddbench, run: Path) -> None:
+    done = ddbench("predict", run, "--write-sweep", run / "sweep.yaml")
+
+    assert done.returncode == 2
+    assert "exists" in done.stderr
+
+
+def test_a_slow_enough_wish_recommends_nothing(ddbench: Ddbench, run: Path) -> None:
+    done = ddbench("predict", run, "--slo", "0.001")
+
+    assert "no setting keeps the time a token" in done.stdout
+
+
+def test_a_concurrency_that_was_not_timed_is_refused(ddbench: Ddbench, run: Path) -> None:
+    done = ddbench("predict", run, "--concurrency", "2")
+
+    assert done.returncode == 2
+    assert "nothing was timed at concurrency 2" in done.stderr
+
+
+@pytest.mark.parametrize("budgets", ["", "7,", "0:4", "9:3", "many"])
+def test_budgets_that_are_no_numbers_are_refused(ddbench: Ddbench, run: Path, budgets: str) -> None:
+    done = ddbench("predict", run, "--budgets", budgets)
+
+    assert done.returncode == 2
+    assert "--budgets" in done.stderr
+
+
+def test_a_torn_recording_is_used_as_far_as_it_goes(
+    ddbench: Ddbench, run: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(run, tmp_path / "torn")
+    (path,) = (tmp_path / "torn").glob("*.drafts")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+
+    done = ddbench("predict", tmp_path / "torn", "--validate")
+
+    assert done.returncode == 0, done.stdout
+    assert "unfinished or damaged frame" in done.stderr
+    assert "prompts were not recorded whole" in done.stderr
+
+
+def test_a_run_without_a_recording_says_how_to_get_one(
+    ddbench: Ddbench, write_sweep: Callable[..., Path], tmp_path: Path
+) -> None:
+    done = ddbench("sweep", write_sweep(count=2, max_new_tokens=4), "--out", tmp_path / "plain")
+    assert done.returncode == 0, done.stderr
+
+    done = ddbench("predict", tmp_path / "plain")
+
+    assert done.returncode == 2
+    assert "record_drafts: true" in done.stderr
