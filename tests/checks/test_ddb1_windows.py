@@ -6,7 +6,7 @@ import pytest
 
 from ddbench.checks.evidence import DraftCounts, Evidence
 from ddbench.checks.finding import Severity
-from ddbench.records import Speculation
+from ddbench.records import LoadConfig, Speculation
 
 
 def depth_log(window, *pairs, **changes):
@@ -275,6 +275,12 @@ def test_nothing_accepted_in_all_answers_fires(answer, linear, fired):
     )
 
     fired("DDB107", Evidence("run", speculation=linear, requests=dead), "0 drafts", "300")
+
+
+def test_a_probe_that_keeps_one_token_a_step_is_no_dead_drafter(window, silent):
+    load = LoadConfig("builtin:mixed", 48, 1, 64, record_drafts=True)
+
+    silent("DDB107", Evidence("probe", windows=pinned(window, 339), load=load))
 
 
 def test_a_few_rejected_steps_are_no_dead_drafter(window, silent):

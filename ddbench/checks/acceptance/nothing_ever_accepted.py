@@ -42,11 +42,14 @@ def nothing_ever_accepted(evidence: Evidence) -> Iterator[Outcome]:
     The longest run of lines with accept len 1.00 and requests running, times the steps a line
     stands for; or, from the answers, sum(correct drafts) = 0. At 300 request-steps a true rate of
     1 % would be missed with probability 0.05. "From boot" when no line before was above 1.05.
+    Trials that record drafts (record_drafts) keep one token a step on purpose, and are exempt.
 
     ## Example
     Bad: accept len: 1.00, accept rate: 0.00 in 339 of 339 lines.
     Good: accept len: 1.00 in 3 lines of 1 step each.
     """
+    if evidence.load is not None and evidence.load.record_drafts:
+        return
     spells = [s for rank in by_rank(evidence.windows) if (s := _longest(evidence, rank))]
     spell = max(spells, key=lambda s: s.steps, default=None)
     if spell is not None and spell.steps >= CONCLUSIVE_STEPS:
