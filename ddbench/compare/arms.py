@@ -119,10 +119,26 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def linear_arm(arms: Sequence[ComparedArm], name: str | None) -> ComparedArm:
-    """The arm called `name`, or the first linear one. Raises NotComparable where there is none."""
-    return _named(arms, name, "--linear") or _first(
-        arms, [arm for arm in arms if arm.is_linear], "linear", "--linear"
+def linear_arm(
+    arms: Sequence[ComparedArm], name: str | None, *, beside: ComparedArm
+) -> ComparedArm:
+    """The arm called `name`, or the linear one that is most like `beside`.
+
+    Most like: of its block size, then of its drafter, then with its patches; the first of equals.
+    Raises NotComparable where there is none.
+    """
+    if (named := _named(arms, name, "--linear")) is not None:
+        return named
+    found = [arm for arm in arms if arm.is_linear]
+    _first(arms, found, "linear", "--linear")
+    return max(found, key=lambda arm: _likeness(arm, beside))
+
+
+def _likeness(arm: ComparedArm, other: ComparedArm) -> tuple[bool, bool, bool]:
+    return (
+        arm.speculation.block_size == other.speculation.block_size,
+        arm.server.draft_model == other.server.draft_model,
+        arm.server.patches == other.server.patches,
     )
 
 

@@ -37,7 +37,7 @@ def crossover(points: Sequence[Point]) -> Crossover:
     falls = _falls(values)
     span = f"{ordered[0][0]} to {ordered[-1][0]}"
     if not falls:
-        return Crossover(None, None, None, _not_within(values, span))
+        return Crossover(None, None, None, _not_within(ordered, span))
     lows = [(c, r.low) for c, r in ordered if r.low is not None and r.low > 0.0]
     highs = [(c, r.high) for c, r in ordered if r.high is not None]
     low, high = (
@@ -66,9 +66,16 @@ def _falls(points: Sequence[tuple[int, float]]) -> list[float]:
     return found
 
 
-def _not_within(values: Sequence[tuple[int, float]], span: str) -> str:
-    if all(ratio > 1.0 for _, ratio in values):
-        return f"not within the range: it pays everywhere from {span}"
-    if all(ratio <= 1.0 for _, ratio in values):
-        return f"not within the range: it pays nowhere from {span}"
-    return f"not within the range {span}: the ratio rises with concurrency"
+def _not_within(points: Sequence[Point], span: str) -> str:
+    """What the values say, and whether the intervals say it too."""
+    ratios = [ratio for _, ratio in points]
+    if all(ratio.value > 1.0 for ratio in ratios):
+        said = f"it pays everywhere from {span}"
+        sure = all(ratio.low is not None and ratio.low > 1.0 for ratio in ratios)
+    elif all(ratio.value <= 1.0 for ratio in ratios):
+        said = f"it pays nowhere from {span}"
+        sure = all(ratio.high is not None and ratio.high < 1.0 for ratio in ratios)
+    else:
+        said, sure = f"from {span} the ratio rises through 1 with concurrency", False
+    doubt = "" if sure else ", by the values; the intervals do not settle it"
+    return f"not within the range: {said}{doubt}"

@@ -79,7 +79,7 @@ def decompose(first: ComparedArm, second: ComparedArm, concurrency: int) -> Deco
     measured = throughput_ratio([a for a, _ in pairs], [b for _, b in pairs])
     rounds = _tokens_a_step([a for a, _ in pairs], [b for _, b in pairs])
     if measured is None or rounds is None:
-        return "no answer reports its verify steps"
+        return "the answers do not report verify steps for the same prompts"
     round_time = ratio_of_pairs(
         [r.seconds_a_round for r in mine], [r.seconds_a_round for r in theirs]
     )

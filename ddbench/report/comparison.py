@@ -1,0 +1,297 @@
+"""Linear against tree, in words: what was found, how sure it is, why, and where."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ddbench.compare.acceptance import BudgetStep, Depth, Group
+from ddbench.compare.answers import Agreement
+from ddbench.compare.gate import Difference
+from ddbench.compare.linear_vs_tree import Cell, LinearVsTree, Pair
+from ddbench.compare.lossless import Losslessness
+from ddbench.compare.why import Decomposition
+from ddbench.report.numbers import NOT_MEASURED, interval_text
+from ddbench.report.sections import Said, Section, Sentence, Words
+from ddbench.stats.interval import Interval
+
+METHODS = (
+    "Ratios are tree over linear; brackets hold 95 % intervals. n counts prompts for tokens/step, "
+    "request rate and TPOT (a log jackknife, paired by prompt: the choice of prompts), and pairs "
+    "of repeats for tok/s (Student's t on logs: the noise of running again). Equivalent: within "
+    "1 % by two one-sided tests at 5 %. Better or worse: the interval leaves out 1."
+)
+_WHY = (
+    "speedup = rounds x time x batch. rounds: tokens a verify step, from the answers' counts. "
+    "time: seconds a round, linear over tree, from the log's throughput, accept len and number "
+    "running. batch: requests a round, tree over linear, from the log. The client's clock is in "
+    "none of them; the product must meet its tok/s within 5 %."
+)
+_NAMES = {
+    "tokens_per_step": "tokens/step",
+    "tokens_per_s": "tok/s",
+    "request_rate": "request rate",
+    "tpot": "TPOT",
+}
+
+
+def sections(comparison: LinearVsTree) -> list[Section]:
+    """Findings first, then the tables that they rest on."""
+    found = [Section("Answer", tuple(_answers(comparison)))]
+    if comparison.refused:
+        found.append(Section("Not compared", tuple(_refused(comparison.refused))))
+    found += [_ratios(pair) for pair in comparison.pairs]
+    found.append(_why(comparison.pairs))
+    if any(pair.chain for pair in comparison.pairs):
+        found.append(Section("Chain-shaped tree", tuple(_chains(comparison.pairs))))
+    if comparison.losslessness:
+        found.append(_losslessness(comparison.losslessness))
+    found += _acceptance(comparison.pairs)
+    if comparison.budgets:
+        found.append(_budgets(comparison.budgets))
+    found.append(Section("How to read this", ((METHODS,), (_WHY,))))
+    return found
+
+
+# ---------------------------------------------------------------- findings
+
+
+def _answers(comparison: LinearVsTree) -> Iterator[Sentence]:
+    for pair in comparison.pairs:
+        for cell in pair.cells:
+            yield _answer(pair, cell)
+        if pair.crossover is not None:
+            yield (Said(pair.tree), " over ", Said(pair.linear), f": {pair.crossover.sentence}.")
+        for concurrency, why in pair.refused.items():
+            yield (
+                *(Said(pair.tree), " at concurrency ", str(concurrency), " was left out: "),
+                Said("; ".join(why)),
+            )
+        if pair.forced:
+            yield ("Forced past what differs: ", Said(_listed(pair.forced)))
+        if pair.labels:
+            yield ("Arms also differ in: ", Said(_listed(pair.labels)))
+        if pair.unknown:
+            yield ("Not known of both sides: ", Said(", ".join(pair.unknown)))
+
+
+def _answer(pair: Pair, cell: Cell) -> Sentence:
+    """tokens/step and tok/s apart: a tree can win the one and lose the other."""
+    label = _label(pair, cell)
+    parts: list[Words] = [Said(pair.tree), f" at concurrency {cell.concurrency}{label}: "]
+    for name in ("tokens_per_step", "tokens_per_s"):
+        ratio: Interval | None = getattr(cell.ratios, name)
+        text = f"{_NAMES[name]} {cell.verdicts[name]}, {interval_text(ratio, units='x')}"
+        if cell.verdicts[name] == "undecided":
+            text += f" ({cell.detectable[name]})"
+        parts += [text, "; " if name == "tokens_per_step" else "."]
+    return tuple(parts)
+
+
+def _refused(refused: Mapping[str, str]) -> Iterator[Sentence]:
+    for tree, why in refused.items():
+        yield (Said(tree), ": ", Said("; ".join(line.strip() for line in why.splitlines())))
+
+
+def _chains(pairs: Sequence[Pair]) -> Iterator[Sentence]:
+    for pair in pairs:
+        for chain in pair.chain:
+            yield (
+                *(Said(chain.chain), " and ", Said(chain.linear)),
+                f" at concurrency {chain.concurrency}: {chain.sentence}.",
+            )
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _ratios(pair: Pair) -> Section:
+    return Section(
+        "Ratios",
+        ((Said(pair.tree), " over ", Said(pair.linear)),),
+        header=("concurrency", "tokens/step", "per request", "tok/s", "request rate", "TPOT"),
+        rows=tuple(
+            (
+                str(cell.concurrency),
+                *(
+                    interval_text(ratio, units="x") + _label(pair, cell)
+                    for ratio in (
+                        cell.ratios.tokens_per_step,
+                        cell.ratios.tokens_per_step_mean,
+                        cell.ratios.tokens_per_s,
+                        cell.ratios.request_rate,
+                        cell.ratios.tpot,
+                    )
+                ),
+            )
+            for cell in pair.cells
+        ),
+    )
+
+
+def _why(pairs: Sequence[Pair]) -> Section:
+    rows: list[Sentence] = []
+    sentences: list[Sentence] = []
+    for pair in pairs:
+        for cell in pair.cells:
+            if isinstance(cell.why, str):
+                sentences.append(
+                    (Said(pair.tree), f" at concurrency {cell.concurrency}: ", Said(cell.why))
+                )
+            else:
+                rows.append(_why_row(pair, cell, cell.why))
+    header = ("concurrency", "tree", "rounds", "time", "batch", "product", "tok/s", "witnesses")
+    return Section("Why", tuple(sentences), header if rows else (), tuple(rows))
+
+
+def _why_row(pair: Pair, cell: Cell, why: Decomposition) -> Sentence:
+    broken = [f"{check.what} {check.off:+.1%}" for check in why.checks if not check.holds]
+    label = _label(pair, cell)
+    factors = (why.rounds, why.round_time, why.occupancy)
+    return (
+        str(cell.concurrency),
+        Said(pair.tree),
+        *(interval_text(factor, units="x") + label for factor in factors),
+        f"{why.product:.2f}x{label}",
+        f"{why.measured.value:.2f}x{label}",
+        Said("DISAGREE: " + "; ".join(broken)) if broken else f"agree ({why.checks[0].off:+.1%})",
+    )
+
+
+def _losslessness(found: Sequence[Losslessness]) -> Section:
+    header = ("concurrency", "arm", "outcome", "identical", "first divergence", "itself again")
+    return Section(
+        "Losslessness against autoregressive",
+        tuple(_outcome_notes(found)),
+        header,
+        tuple(
+            (
+                str(one.concurrency),
+                Said(one.arm),
+                one.outcome,
+                _identical(one.against_reference),
+                _first_divergence(one.against_reference),
+                _identical(one.own_noise),
+            )
+            for one in found
+        ),
+    )
+
+
+def _outcome_notes(found: Sequence[Losslessness]) -> Iterator[Sentence]:
+    for one in found:
+        if one.why:
+            yield (Said(one.arm), f" at concurrency {one.concurrency}: ", Said("; ".join(one.why)))
+        elif one.outcome == "not known":
+            yield (
+                Said(one.arm),
+                f" at concurrency {one.concurrency}: run with `logprobs: true` to tell near ties "
+                "from errors.",
+            )
+    noise = {one.concurrency: one.reference_noise for one in found if one.reference_noise}
+    for concurrency, own in noise.items():
+        yield (
+            f"Autoregressive against itself at concurrency {concurrency}: "
+            f"{_identical(own)} identical.",
+        )
+
+
+def _identical(found: Agreement | None) -> str:
+    return NOT_MEASURED if found is None else f"{found.identical} of {found.compared}"
+
+
+def _first_divergence(found: Agreement | None) -> Words:
+    if found is None or found.first is None:
+        return NOT_MEASURED
+    at = found.first
+    return Said(f"token {at.position} of {at.prompt_id} ({at.cause})")
+
+
+def _acceptance(pairs: Sequence[Pair]) -> Iterator[Section]:
+    """Of the lowest concurrency: acceptance does not depend on it, or a rule of check says so."""
+    rows: dict[str, list[Sentence]] = {"category": [], "prompt length": []}
+    for pair in pairs:
+        if pair.cells:
+            rows["category"] += _group_rows(pair, pair.cells[0], pair.cells[0].categories)
+            rows["prompt length"] += _group_rows(pair, pair.cells[0], pair.cells[0].prompt_lengths)
+    for kind, found in rows.items():
+        if found:
+            header = ("tree", kind, "linear tokens/step", "tree tokens/step", "ratio")
+            yield Section(f"Acceptance by {kind}", header=header, rows=tuple(found))
+    if curves := _curves(pairs):
+        deepest = max(len(depths) for _, depths in curves)
+        prompts = max(depth.survival.n for _, depths in curves for depth in depths)
+        yield Section(
+            "Survival: share of verify steps that accept at least so many drafts",
+            ((f"Pooled over the steps of n={prompts} prompts; intervals are in --json.",),),
+            header=("arm", *(f"d>={depth}" for depth in range(1, deepest + 1))),
+            rows=tuple(_curve_row(arm, depths, deepest) for arm, depths in curves),
+        )
+        yield Section(
+            "Conditional acceptance: share of the steps that got to d-1 and accept d",
+            header=("arm", *(f"d={depth}" for depth in range(1, deepest + 1))),
+            rows=tuple(
+                _curve_row(arm, depths, deepest, conditional=True) for arm, depths in curves
+            ),
+        )
+
+
+def _group_rows(pair: Pair, cell: Cell, groups: Sequence[Group]) -> list[Sentence]:
+    label = _label(pair, cell)
+    return [
+        (
+            *(Said(pair.tree), Said(group.name)),
+            interval_text(group.first),
+            interval_text(group.second),
+            interval_text(group.ratio, units="x") + label,
+        )
+        for group in groups
+    ]
+
+
+def _curves(pairs: Sequence[Pair]) -> list[tuple[str, tuple[Depth, ...]]]:
+    curves: dict[str, tuple[Depth, ...]] = {}
+    for pair in pairs:
+        if pair.cells:
+            curves.setdefault(pair.linear, pair.cells[0].linear_survival)
+            curves.setdefault(pair.tree, pair.cells[0].tree_survival)
+    return [(arm, depths) for arm, depths in curves.items() if depths]
+
+
+def _curve_row(
+    arm: str, depths: Sequence[Depth], deepest: int, *, conditional: bool = False
+) -> Sentence:
+    shares = [d.conditional if conditional else d.survival for d in depths]
+    cells = [NOT_MEASURED if share is None else f"{share.value:.2f}" for share in shares]
+    return (Said(arm), *cells, *[NOT_MEASURED] * (deepest - len(cells)))
+
+
+def _budgets(budgets: Mapping[int, Sequence[BudgetStep]]) -> Section:
+    return Section(
+        "Gain per extra budget node",
+        header=("concurrency", "from", "to", "nodes", "tokens/step", "tokens/step a node"),
+        rows=tuple(
+            (
+                str(concurrency),
+                *(Said(step.smaller), Said(step.larger), f"+{step.nodes}"),
+                interval_text(step.ratio, units="x"),
+                _gain(step.gain_a_node),
+            )
+            for concurrency, steps in budgets.items()
+            for step in steps
+        ),
+    )
+
+
+def _gain(gain: Interval) -> str:
+    """Of a few hundredths, which the usual two decimals would round away."""
+    text = f"{gain.value:+.4f}"
+    if gain.low is not None and gain.high is not None:
+        text += f" [{gain.low:+.4f}, {gain.high:+.4f}]"
+    return f"{text} n={gain.n}"
+
+
+def _label(pair: Pair, cell: Cell) -> str:
+    label = pair.label_of(cell)
+    return "" if label is None else f" ({label})"
+
+
+def _listed(differences: Sequence[Difference]) -> str:
+    return "; ".join(str(difference) for difference in differences)
