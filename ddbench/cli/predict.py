@@ -30,6 +30,9 @@ def predict(
     write_sweep: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the sweep that settles it.")
     ] = None,
+    heat_map: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw every budget and topk.")
+    ] = None,
     validate: Annotated[
         bool, typer.Option("--validate", help="Compare with the run's own arms, and stop.")
     ] = False,
@@ -50,7 +53,7 @@ def predict(
         _validate(recorded, results, as_json=as_json)
         return
 
-    from ddbench.cli.prediction_text import Asked, show_prediction
+    from ddbench.cli.prediction_text import Asked, Outputs, show_prediction
     from ddbench.predict.ranges import numbers
 
     show_prediction(
@@ -65,7 +68,7 @@ def predict(
             slo_tpot_s=None if slo is None else slo / 1000.0,
         ),
         plan_text=plan_text,
-        write_sweep=write_sweep,
+        outputs=Outputs(next_sweep=write_sweep, heat_map=heat_map),
         as_json=as_json,
     )
 

@@ -21,6 +21,7 @@ from ddbench.predict.replay import Grid
 from ddbench.predict.step_time import measured_cells
 from ddbench.predict.validation import ALLOWED_TIES, TIE_NATS, ArmValidation, notes, passes
 from ddbench.records import RunResult, Speculation
+from ddbench.report.heat_map import heat_map
 from ddbench.report.numbers import BY_DEFINITION, MS_PER_S, interval_text
 
 ROWS = 5
@@ -37,19 +38,30 @@ class Asked:
     slo_tpot_s: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Files to write; they must not exist. None: do not."""
+
+    next_sweep: Path | None = None
+    heat_map: Path | None = None
+
+
 def show_prediction(
     recorded: RecordedArm,
     results: Sequence[RunResult],
     asked: Asked,
     *,
     plan_text: str,
-    write_sweep: Path | None,
+    outputs: Outputs,
     as_json: bool,
 ) -> None:
     """Print it, and write the next sweep where one is asked for.
 
-    Raises RunError for a concurrency that the run did not time, or a sweep file that exists.
+    Raises RunError for a concurrency that the run did not time, or an output that exists.
     """
+    for path in (outputs.next_sweep, outputs.heat_map):
+        if path is not None and path.exists():
+            raise RunError(f"{path} exists", remedy="Give a file that does not exist yet.")
     comparable = [result for result in results if recorded.speaks_for(result.trial.server)]
     forecaster = Forecaster(
         recorded,
@@ -65,18 +77,17 @@ def show_prediction(
         console = _console()
         for concurrency, ranked in candidates.items():
             console.print(_table(forecaster, concurrency, ranked, asked))
-            for line in _verdict(forecaster, concurrency, ranked, asked):
+            for line in _verdict(forecaster, concurrency, ranked, asked, _typical(held_out)):
                 console.print(line)
             console.print()
         for line in (*_held_out_lines(held_out), *_to_measure(wanted), *_how_to_read(forecaster)):
             console.print(line)
-    if write_sweep is not None:
-        if write_sweep.exists():
-            raise RunError(
-                f"{write_sweep} exists", remedy="Give --write-sweep a file that does not."
-            )
-        write_sweep.write_text(next_sweep(plan_text, wanted), encoding="utf-8")
-        typer.echo(f"wrote {write_sweep}", err=True)
+    if outputs.next_sweep is not None:
+        outputs.next_sweep.write_text(next_sweep(plan_text, wanted), encoding="utf-8")
+        typer.echo(f"wrote {outputs.next_sweep}", err=True)
+    if outputs.heat_map is not None:
+        outputs.heat_map.write_text(heat_map(forecaster, candidates), encoding="utf-8")
+        typer.echo(f"wrote {outputs.heat_map}", err=True)
 
 
 def show_validation(recorded: RecordedArm, arms: Sequence[ArmValidation]) -> None:
@@ -193,7 +204,11 @@ def _without_twins(ranked: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _verdict(
-    forecaster: Forecaster, concurrency: int, ranked: Sequence[Candidate], asked: Asked
+    forecaster: Forecaster,
+    concurrency: int,
+    ranked: Sequence[Candidate],
+    asked: Asked,
+    typical_error: float | None,
 ) -> Iterator[str]:
     best = recommended(ranked, slo_tpot_s=asked.slo_tpot_s)
     if best is None:
@@ -205,8 +220,19 @@ def _verdict(
             f"Recommended at {concurrency} (*): {_name(best.speculation)}, "
             f"{best.tokens_per_s:.0f} tok/s{against}."
         )
+        if best.timed is None and typical_error is not None:
+            close = sum(c.tokens_per_s >= best.tokens_per_s * (1 - typical_error) for c in ranked)
+            yield (
+                f"Its step time is interpolated: {close - 1} other settings are within the "
+                f"{typical_error:.1%} that held-out cells were off by, in the median."
+            )
     for why, count in forecaster.refusals(concurrency).items():
         yield f"Not predicted: {count} settings ({why})."
+
+
+def _typical(held_out: Sequence[HeldOut]) -> float | None:
+    errors = [abs(cell.error) for cell in held_out if cell.error is not None]
+    return median(errors) if errors else None
 
 
 def _held_out_lines(held_out: Sequence[HeldOut]) -> Iterator[str]:

@@ -71,6 +71,11 @@ class Forecaster:
         ).verify_steps[:, 0, 0]
 
     @property
+    def decoded_tokens(self) -> int:
+        """Of all answers, without the first of each, which is no step's."""
+        return int((self._tokens - 1).sum())
+
+    @property
     def concurrencies(self) -> list[int]:
         return sorted({cell.concurrency for cell in self.cells})
 
@@ -167,7 +172,6 @@ class Forecaster:
         steps: Counts,
         cut_share: float,
     ) -> Candidate:
-        decoded = max(int((self._tokens - 1).sum()), 1)
         return Candidate(
             concurrency=concurrency,
             speculation=speculation,
@@ -175,7 +179,7 @@ class Forecaster:
             cost=cost,
             steps=steps,
             tokens_per_s=self._tokens_per_s(steps, cost),
-            tpot_s=cost.step_s * float(steps.sum()) / decoded,
+            tpot_s=cost.step_s * float(steps.sum()) / max(self.decoded_tokens, 1),
             cut_share=cut_share,
         )
 

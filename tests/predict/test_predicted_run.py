@@ -183,3 +183,14 @@ def test_a_run_without_a_recording_says_how_to_get_one(
 
     assert done.returncode == 2
     assert "record_drafts: true" in done.stderr
+
+
+def test_draws_a_panel_of_acceptance_and_one_a_concurrency(
+    ddbench: Ddbench, run: Path, tmp_path: Path
+) -> None:
+    done = ddbench("predict", run, "--heat-map", tmp_path / "map.svg")
+
+    assert done.returncode == 0, done.stderr
+    svg = (tmp_path / "map.svg").read_text()
+    assert svg.count("<g ") == 3
+    assert "Predicted tok/s at concurrency 3" in svg
