@@ -52,7 +52,7 @@ def test_every_answer_takes_the_predicted_steps_in_every_arm(ddbench: Ddbench, r
     arms = {arm["arm"]: arm for arm in validation["arms"]}
     assert set(arms) == {"linear-8", "tree-8-6-5", "tree-8-21-5", "tree-8-57-5"}
     assert all(arm["compared"] == 16 for arm in arms.values())
-    assert len({arm["measured_steps"] for arm in arms.values()}) == 4
+    assert len({arm["measured_steps"] for arm in arms.values()}) >= 3
 
 
 def test_the_recording_arm_runs_once_and_commits_one_token_a_step(run: Path) -> None:
