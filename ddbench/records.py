@@ -130,6 +130,17 @@ class Trial:
     visit: int = 0
 
 
+RepeatMetric = Literal["tokens_per_s", "ttft_s", "e2e_s"]
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatRule:
+    """Repeat a trial until half the 95 % interval of this metric is `within` of its mean."""
+
+    metric: RepeatMetric
+    within: float
+
+
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
     """A sweep file, read and checked. `text` is the file itself, kept with the run."""
@@ -139,8 +150,9 @@ class SweepPlan:
     arms: tuple[Arm, ...]
     servers: tuple[ServerConfig, ...]  # one an arm, in the order of `arms`
     loads: tuple[LoadConfig, ...]  # one a concurrency
-    repeats: int
+    repeats: int  # with `until`: at most so many
     visits: int
+    until: RepeatRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +236,8 @@ class ClientHealth:
 
     Connections are opened before the clock starts; connect_max_s is the slowest of them. Where
     several processes shared the load, cpu_s and loop_lag_max_s are those of the busiest.
+    warm_up_rates: tokens per second of each round before the trial; warm_up_steady: the last of
+    them was no faster than one before.
     """
 
     cpu_s: float
@@ -232,6 +246,8 @@ class ClientHealth:
     connections: int | None = None  # opened in all: more than the concurrency when some were lost
     connect_max_s: float | None = None
     processes: int = 1
+    warm_up_rates: tuple[float, ...] = ()
+    warm_up_steady: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +416,16 @@ class RunResult:
     counters_before: Counters
     counters_after: Counters
     failure: Failure | None
+
+    @property
+    def steady_span_s(self) -> tuple[float, float] | None:
+        """From when to when, since the first send, a closed loop kept all its requests in flight:
+        after the last first send of a connection, until there was no further prompt to send."""
+        sends = sorted(request.sent_s for request in self.requests)
+        concurrency = self.trial.load.concurrency
+        if concurrency < 1 or len(sends) <= concurrency:
+            return None
+        return sends[concurrency - 1], sends[-1]
 
     @property
     def completed(self) -> tuple[RequestCompleted, ...]:

@@ -1,7 +1,7 @@
 """The flow of a sweep on one page: plan -> server -> load -> logs -> runs."""
 
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -12,11 +12,11 @@ from pathlib import Path
 from ddbench.draft_records import SUFFIX
 from ddbench.errors import PlanError, ServerError
 from ddbench.load.chat_template import ready_to_send
-from ddbench.load.closed_loop import run_closed_loop
 from ddbench.load.dialogue import read_api_key
 from ddbench.load.progress import Progress
 from ddbench.load.prompts import read_prompts
 from ddbench.load.run import run_load
+from ddbench.load.warm_up import warm_up
 from ddbench.logs.excerpt import read_excerpt
 from ddbench.plan.argv import server_command
 from ddbench.plan.expand import by_launch, expand, of_arms
@@ -26,8 +26,10 @@ from ddbench.records import (
     Environment,
     Failure,
     Launch,
+    LoadConfig,
     LogExcerpt,
     Prompt,
+    RepeatRule,
     RequestFailed,
     RunningServer,
     RunResult,
@@ -36,6 +38,7 @@ from ddbench.records import (
     SweepPlan,
     Trial,
 )
+from ddbench.runs.precision import is_precise, measured
 from ddbench.runs.store import RunStore
 from ddbench.server.counters import flush_cache, read_counters
 from ddbench.server.crash import classify
@@ -46,9 +49,6 @@ from ddbench.server.ports import free_port
 from ddbench.server.running import attached_server, is_alive
 from ddbench.server.sglang_flags import require_known_flags
 from ddbench.server.systemd.undo import stop_leftover_units
-
-WARM_UP_TOKENS = 16
-OPEN_LOOP_WARM_UP = 8  # requests at a time: an open load has no number of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,19 @@ class TrialStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialSpared:
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
 class TrialEnded:
     result: RunResult
 
 
-Event = PassStarted | LaunchStarted | LaunchEnded | TrialStarted | Progress | TrialEnded
+Event = (
+    PassStarted | LaunchStarted | LaunchEnded | TrialStarted | Progress | TrialSpared | TrialEnded
+)
+Point = tuple[ServerConfig, LoadConfig, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +139,7 @@ def run_sweep(
         RunStore.resume(folder) if resume else RunStore.create(folder, plan) as store,
         units_restored(folder),
     ):
-        sweep = _Sweep(store, prompts, notify)
+        sweep = _Sweep(store, prompts, plan.until, notify)
         trials = sweep.not_done(asked)[: only.limit]
         for _ in range(1 + retries):
             todo = sweep.not_done(trials)
@@ -147,23 +155,50 @@ def run_sweep(
 def not_done(plan: SweepPlan, store: RunStore, only: Selection) -> list[Trial]:
     """What run_sweep would run now, in its order, if every trial succeeded at once."""
     prompts = read_prompts(plan.loads[0].prompts, plan.loads[0].count)
-    return _Sweep(store, prompts, lambda _: None).not_done(only.of(plan))[: only.limit]
+    return _Sweep(store, prompts, plan.until, lambda _: None).not_done(only.of(plan))[: only.limit]
 
 
 class _Sweep:
     """One sweep under way: what every launch and every trial of it needs."""
 
     def __init__(
-        self, store: RunStore, prompts: list[Prompt], notify: Callable[[Event], None]
+        self,
+        store: RunStore,
+        prompts: list[Prompt],
+        until: RepeatRule | None,
+        notify: Callable[[Event], None],
     ) -> None:
         self._store = store
         self._prompts = prompts
         self._notify = notify
         self._identities: dict[ServerConfig, Mapping[str, str]] = {}
+        self._until = until
+        self._values: dict[Point, list[float]] = defaultdict(list)
+        self._failed_keys: set[str] = set()
+        if until is not None:
+            for result in store.results():
+                self._take(result)
 
     def not_done(self, trials: list[Trial]) -> list[Trial]:
         done = self._store.done_keys()
-        return [trial for trial in trials if self._key(trial) not in done]
+        left = [trial for trial in trials if self._key(trial) not in done]
+        return [trial for trial in left if not self._is_spared(trial)]
+
+    def _is_spared(self, trial: Trial) -> bool:
+        """Its repeats so far are precise enough; a trial that failed is never spared."""
+        if self._until is None or self._key(trial) in self._failed_keys:
+            return False
+        return is_precise(self._values[_point(trial)], self._until.within)
+
+    def _take(self, result: RunResult) -> None:
+        """Into what decides whether further repeats are needed."""
+        if self._until is None or result.key != self._key(result.trial):
+            return
+        if result.failure is not None:
+            self._failed_keys.add(result.key)
+        elif (value := measured(result, self._until.metric)) is not None:
+            self._failed_keys.discard(result.key)
+            self._values[_point(result.trial)].append(value)
 
     def _key(self, trial: Trial) -> str:
         server = trial.server
@@ -197,10 +232,14 @@ class _Sweep:
                 launch = replace(launch, startup_s=running.startup_s, environment=environment)
                 launch_id = self._store.add_launch(launch)
                 self._notify(LaunchEnded(launch))
+                steady: dict[LoadConfig, float] = {}
                 while pending:
                     trial = pending.popleft()
+                    if self._is_spared(trial):
+                        self._notify(TrialSpared(trial))
+                        continue
                     self._notify(TrialStarted(trial))
-                    self._record(launch_id, self._measure(trial, running))
+                    self._record(launch_id, self._measure(trial, running, steady))
                     if not is_alive(running):
                         break
         except ServerError as error:
@@ -226,27 +265,35 @@ class _Sweep:
         folder = self._store.folder
         return lend_server(command, server, port=port, log_path=log_path, run_folder=folder)
 
-    def _measure(self, trial: Trial, running: RunningServer) -> RunResult:
-        """Warm up, flush, snapshot, load, snapshot; whatever was measured is kept on failure."""
+    def _measure(
+        self, trial: Trial, running: RunningServer, steady: dict[LoadConfig, float]
+    ) -> RunResult:
+        """Warm up, flush, snapshot, load, snapshot; whatever was measured is kept on failure.
+
+        steady: the warm-up rate of this launch at each load that it has served.
+        """
         load, url = trial.load, running.base_url
         key = read_api_key(load)
         result = self._unmeasured(trial)
         log_start = _settled_size(running)
         prompts = ready_to_send(url, self._prompts, load)
         try:
-            warm_up = replace(
-                load,
-                max_new_tokens=min(WARM_UP_TOKENS, load.max_new_tokens),
-                concurrency=load.concurrency or OPEN_LOOP_WARM_UP,
-                rate_per_s=None,
-            )
-            run_closed_loop(url, prompts[: warm_up.concurrency], warm_up)
+            warmed = warm_up(url, prompts, load, known_rate=steady.get(load))
+            if warmed.refusals:
+                cause = _why_ended(running, trial.server)
+                seen = _log_since(running, log_start)
+                return replace(result, failure=classify(seen, cause, responses=warmed.refusals))
+            if warmed.is_steady:
+                steady[load] = warmed.rates[-1]
             flush_cache(url, api_key=key)
             result = replace(result, counters_before=read_counters(url, api_key=key))
             log_start = _settled_size(running)
             outcome = run_load(url, prompts, load, on_progress=self._notify)
+            client = replace(
+                outcome.client, warm_up_rates=warmed.rates, warm_up_steady=warmed.is_steady
+            )
             result = replace(
-                result, requests=outcome.requests, wall_s=outcome.wall_s, client=outcome.client
+                result, requests=outcome.requests, wall_s=outcome.wall_s, client=client
             )
             result = replace(result, counters_after=read_counters(url, api_key=key))
             if running.log_path is not None:
@@ -273,7 +320,13 @@ class _Sweep:
 
     def _record(self, launch_id: int, result: RunResult) -> None:
         self._store.add_result(launch_id, result)
+        self._take(result)
         self._notify(TrialEnded(result))
+
+
+def _point(trial: Trial) -> Point:
+    """What repeats repeat."""
+    return trial.server, trial.load, trial.visit
 
 
 def _require_supported(plan: SweepPlan) -> None:

@@ -74,6 +74,9 @@ class LiveView:
                 )
             case LoadProgress():
                 self._progress(event)
+            case sweep.TrialSpared():
+                self._trials -= 1
+                self._update()
             case sweep.TrialEnded(result):
                 self._ended += 1
                 self._line(f"[{self._ended}/{self._trials}] {self._where}: {_outcome(result)}")

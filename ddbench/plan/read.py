@@ -7,11 +7,11 @@ from pathlib import Path
 from ddbench.plan.arms import read_arms
 from ddbench.plan.load_section import read_load_section
 from ddbench.plan.marked_yaml import Marked, parse_marked, read_text
+from ddbench.plan.repeats import read_repeats
 from ddbench.plan.server_section import read_server_section
 from ddbench.records import SweepPlan
 
 KEYS = ("name", "server", "arms", "load", "repeats", "visits")
-DEFAULT_REPEATS = 2
 DEFAULT_VISITS = 1
 
 
@@ -39,14 +39,16 @@ def parse_sweep(text: str, *, file: str, environment: Mapping[str, str] = os.env
     arms = read_arms(
         entries["arms"], server, largest_concurrency=largest, record_drafts=loads[0].record_drafts
     )
+    repeats, until = read_repeats(entries.get("repeats"))
     return SweepPlan(
         name=_name(entries["name"]),
         text=text,
         arms=tuple(arm for arm, _ in arms),
         servers=tuple(config for _, config in arms),
         loads=loads,
-        repeats=entries["repeats"].integer(at_least=1) if "repeats" in entries else DEFAULT_REPEATS,
+        repeats=repeats,
         visits=entries["visits"].integer(at_least=1) if "visits" in entries else DEFAULT_VISITS,
+        until=until,
     )
 
 

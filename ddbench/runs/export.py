@@ -39,6 +39,10 @@ def export_jsonl(store: RunStore, stream: TextIO) -> int:
     return lines
 
 
+def _is_steady(span_s: tuple[float, float] | None, at_s: float) -> bool | None:
+    return None if span_s is None else span_s[0] <= at_s <= span_s[1]
+
+
 def _line(result: RunResult, request: RequestOutcome) -> Line:
     trial, speculation = result.trial, result.trial.server.speculation
     failed = request if isinstance(request, RequestFailed) else None
@@ -56,6 +60,7 @@ def _line(result: RunResult, request: RequestOutcome) -> Line:
         "status": "failed" if failed else "completed",
         **{name: getattr(request, name, None) for name in _MEASURED},
         "sent_s": request.sent_s,
+        "sent_in_steady_span": _is_steady(result.steady_span_s, request.sent_s),
         "lateness_s": request.lateness_s,
         "reason": failed.reason if failed else None,
         "http_status": failed.http_status if failed else None,

@@ -82,28 +82,28 @@ class Run:
 
     def trials(self) -> Counter[str]:
         """How many valid results each trial has; the key is everything that was asked."""
-        return Counter(self._column("SELECT key FROM trials WHERE failure IS NULL"))
+        return Counter(self.column("SELECT key FROM trials WHERE failure IS NULL"))
 
     def arms(self) -> set[str]:
-        return set(self._column("SELECT arm FROM trials"))
+        return set(self.column("SELECT arm FROM trials"))
 
     def requests_a_trial(self) -> set[int]:
         return set(
-            self._column(
+            self.column(
                 "SELECT count(*) FROM requests JOIN trials USING (trial_id)"
                 " WHERE failure IS NULL GROUP BY trial_id"
             )
         )
 
     def failures(self, of: str = "trials") -> list[str]:
-        return self._column(
+        return self.column(
             f"SELECT json_extract(failure, '$.crash_class') FROM {of} WHERE failure NOT NULL"
         )
 
     def integrity(self) -> list[str]:
-        return self._column("PRAGMA integrity_check")
+        return self.column("PRAGMA integrity_check")
 
-    def _column(self, sql: str) -> list:
+    def column(self, sql: str) -> list:
         with closing(sqlite3.connect(self.folder / "run.sqlite")) as db:
             return [row[0] for row in db.execute(sql)]
 
