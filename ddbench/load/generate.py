@@ -2,7 +2,8 @@
 
 Under speculation one streamed event carries several tokens: tokens are counted from the server's
 meta_info, never from events. By default each event repeats the whole answer so far, so only the
-last one is parsed; a server started to stream increments sends what is new, and then each event is.
+last one is parsed; a server started to stream increments sends what is new, and then each event is,
+several at a time and without the meta_info that all but the last repeat.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,9 @@ from ddbench.load.sse import SseSplitter
 from ddbench.records import LoadConfig, Prompt, RequestCompleted, RequestFailed, RequestOutcome
 
 ROUTE = "/generate"
+
+_HELD_EVENTS = 16
+_META_INFO = b',"meta_info":{'  # a key: inside of a JSON string its quotes would be escaped
 
 
 def generate_body(prompt: Prompt, load: LoadConfig) -> bytes:
@@ -53,6 +57,7 @@ class GenerateAnswer:
         self._repeats: bool | None = None  # each event holds the whole answer so far
         self._alike = b""  # how an event of this stream begins
         self._last = b""
+        self._held: list[bytes] = []  # increments that are not parsed yet
         self._error: str | None = None
         self._tokens = 0  # as of the first event that has some
         self._texts: list[Any] | None = []  # these three: None where the server leaves one out
@@ -66,6 +71,9 @@ class GenerateAnswer:
             BadAnswer: this cannot be an answer of /generate.
         """
         for event in self._splitter.feed(piece):
+            if self._repeats is False:
+                self._hold(at, event)
+                continue
             # An error has other keys; and if it looked the same, it would still be the last event.
             unparsed = self._repeats and event.startswith(self._alike) and event.endswith(b"}")
             if unparsed or self._read(event):
@@ -84,6 +92,7 @@ class GenerateAnswer:
     def _completed(
         self, exchange: Exchange, prompt: Prompt, *, sent_s: float, lateness_s: float
     ) -> RequestCompleted:
+        self._parse_held()
         refuse_incomplete(exchange, self._error, len(self.stamps), self._splitter.unfinished)
         answer = json_object(self._last)
         if "error" in answer:
@@ -119,6 +128,34 @@ class GenerateAnswer:
             text=None if self._texts is None else _joined(self._texts),
         )
 
+    def _hold(self, at: float, event: bytes) -> None:
+        """Keep an increment to be parsed with others."""
+        if event == b"[DONE]":
+            return
+        self.stamps.append(at)
+        self._last = event
+        self._held.append(event)
+        if len(self._held) == _HELD_EVENTS:
+            self._parse_held()
+
+    def _parse_held(self) -> None:
+        held, self._held = self._held, []
+        whole = self._logprobs is not None  # they stand in meta_info
+        parts = held if whole else [_without_meta_info(event) for event in held]
+        try:
+            answers = orjson.loads(b"[" + b",".join(parts) + b"]")
+        except orjson.JSONDecodeError:
+            answers = []
+        if len(answers) != len(held) or not all(isinstance(answer, dict) for answer in answers):
+            for event in held:  # one of them is no JSON object: say which
+                self._read(event)
+            return
+        for answer in answers:
+            if "error" in answer:
+                self._error = f"the server reports an error: {message_of(answer['error'])}"
+                return
+            self._add_tokens(answer)
+
     def _read(self, event: bytes) -> bool:
         """Parse an event; True when it carries tokens."""
         if event == b"[DONE]":
@@ -153,7 +190,8 @@ class GenerateAnswer:
 
     def _add_tokens(self, answer: Mapping[str, Any]) -> None:
         text, ids = answer.get("text"), answer.get("output_ids")
-        entries = _meta_info(answer).get("output_token_logprobs")
+        logprobs_too = self._logprobs is not None
+        entries = _meta_info(answer).get("output_token_logprobs") if logprobs_too else None
         if text is None or self._texts is None:
             self._texts = None
         else:
@@ -176,6 +214,12 @@ class GenerateAnswer:
         if len(self._logprobs) != completion_tokens:
             raise BadAnswer(f"{len(self._logprobs)} logprobs for {completion_tokens} tokens")
         return logprobs(self._logprobs)
+
+
+def _without_meta_info(event: bytes) -> bytes:
+    """The event up to its meta_info, as JSON; the whole of one that may be more than tokens."""
+    end = event.find(_META_INFO)
+    return event if end < 0 or b'"error"' in event else event[:end] + b"}"
 
 
 def _meta_info(answer: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -22,9 +22,10 @@ Address = tuple[socket.AddressFamily, Any]  # what loop.sock_connect takes, by f
 
 ERROR_BODY_LIMIT_BYTES = 64 * 1024
 
-_PATIENCE_S = 0.004  # how long what arrived may wait to be parsed, unless it ends an answer
-_PARSED_PER_TURN = 64  # then the sockets are read again
-_BACKLOG_LIMIT = 8192  # above it, catching up comes before reading on
+_HELD_PIECES = 16  # of an answer, before they are parsed together
+_HELD_BYTES = 256 * 1024
+_PARSED_PER_TURN = 8  # connections; then the sockets are read again
+_LAST_CHUNK = b"0\r\n\r\n"
 
 
 class Sink(Protocol):
@@ -60,45 +61,29 @@ class _ErrorBody:
 
 
 class Inbox:
-    """Everything that arrived and is not parsed yet, in order, over all connections of a loop.
+    """The connections of a loop that hold what is to be parsed, in turn.
 
-    Parsing waits a little: many chunks parsed together cost less than a turn of the loop for each,
-    and their stamps are taken already. What may end an answer is parsed in the loop's next turn.
+    Parsing waits a little: pieces parsed together cost less than a turn of the loop for each, and
+    their stamps are taken already. What may end an answer is parsed in the loop's next turn.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._arrived: deque[tuple[float, StreamConnection, bytes | None]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
-        self._called = False
+        self._waiting: deque[StreamConnection] = deque()
 
-    def put(self, at: float, connection: "StreamConnection", data: bytes | None) -> None:
-        """Keep `data` for later; None is the end of the connection."""
-        self._arrived.append((at, connection, data))
-        if data is None or not connection.in_chunks or data.endswith(b"0\r\n\r\n"):
-            self._call_soon()
-        elif self._timer is None:
-            self._timer = self._loop.call_later(_PATIENCE_S, self._parse_late)
-
-    def _call_soon(self) -> None:
-        if not self._called:
-            self._called = True
+    def put(self, connection: "StreamConnection") -> None:
+        """Let `connection` parse what it holds, soon."""
+        if not self._waiting:
             self._loop.call_soon(self._parse)
-
-    def _parse_late(self) -> None:
-        self._timer = None
-        if not self._called:
-            self._parse()
+        self._waiting.append(connection)
 
     def _parse(self) -> None:
-        self._called = False
-        arrived = self._arrived
-        turn = _PARSED_PER_TURN if len(arrived) < _BACKLOG_LIMIT else len(arrived)
-        for _ in range(min(turn, len(arrived))):
-            at, connection, data = arrived.popleft()
-            connection.take(at, data)
-        if arrived:
-            self._call_soon()
+        waiting = self._waiting
+        for _ in range(min(_PARSED_PER_TURN, len(waiting))):
+            waiting[0].parse_held()
+            waiting.popleft()
+        if waiting:
+            self._loop.call_soon(self._parse)
 
 
 class StreamConnection(asyncio.Protocol):
@@ -114,13 +99,16 @@ class StreamConnection(asyncio.Protocol):
         self._sink: Sink
         self._sent_at = 0.0
         self._timeout_s = 0.0
+        self._held: list[tuple[float, bytes | None]] = []  # arrived, not parsed; None is the end
+        self._held_bytes = 0
+        self._queued = False
         self._forget()
 
     def _forget(self) -> None:
         self._unread_head = b""
         self._head: ResponseHead | None = None
         self._body: Body | None = None
-        self.in_chunks = False  # the answer cannot end but with the last chunk
+        self._may_hold = False  # the answer cannot end but with the last chunk
         self._error_body = _ErrorBody()
 
     @property
@@ -181,18 +169,39 @@ class StreamConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's own class is not one
 
     def data_received(self, data: bytes) -> None:
-        self._inbox.put(time.perf_counter(), self, data)
+        held = self._held
+        held.append((time.perf_counter(), data))
+        self._held_bytes += len(data)
+        if (
+            not self._may_hold
+            or len(held) >= _HELD_PIECES
+            or self._held_bytes > _HELD_BYTES
+            or data.endswith(_LAST_CHUNK)
+        ):
+            self._queue()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost_by = exc
-        self._inbox.put(time.perf_counter(), self, None)
+        self._held.append((time.perf_counter(), None))
+        self._queue()
         if not self._closed.done():
             self._closed.set_result(None)
 
+    def _queue(self) -> None:
+        if not self._queued:
+            self._queued = True
+            self._inbox.put(self)
+
     # ---- called by the inbox
 
-    def take(self, at: float, data: bytes | None) -> None:
-        """What arrived at `at`; None is the end of the connection."""
+    def parse_held(self) -> None:
+        """Take what arrived since the last time."""
+        held = self._held
+        self._held, self._held_bytes, self._queued = [], 0, False
+        for at, data in held:
+            self._take(at, data)
+
+    def _take(self, at: float, data: bytes | None) -> None:
         if self._answer is None:
             if data is not None:
                 self.abort()  # nobody asked: whatever it is, it is no answer to the next request
@@ -229,7 +238,7 @@ class StreamConnection(asyncio.Protocol):
             data = rest  # 1xx: the answer is still to come
         self._head = head
         self._body = body_of(head)
-        self.in_chunks = head.chunked
+        self._may_hold = head.chunked
         if head.status != 200:
             self._sink = self._error_body
         return rest
@@ -243,12 +252,16 @@ class StreamConnection(asyncio.Protocol):
         self._end(at, f"the connection was {how} {where}")
 
     def _expire(self) -> None:
+        self.parse_held()
+        if self._answer is None:
+            return
         what = "no answer" if self._head is None else "no end of the answer"
         failure = f"{what} within {self._timeout_s:g} s"
         self._end(time.perf_counter(), failure, timed_out=True)
 
     def _end(self, at: float, failure: str | None, *, timed_out: bool = False) -> None:
         answer, self._answer = self._answer, None
+        self._may_hold = False  # what comes now was not asked for, and is looked at once
         if answer is None or answer.done():
             return
         head = self._head
