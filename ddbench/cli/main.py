@@ -10,7 +10,7 @@ from types import FrameType
 import typer
 from rich.console import Console
 
-from ddbench.cli import check, doctor, explain, export, predict, report, serve, sweep
+from ddbench.cli import check, compare, doctor, explain, export, predict, report, serve, sweep
 from ddbench.errors import DdbenchError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("sweep")(sweep.sweep)
 app.command("serve")(serve.serve)
+app.add_typer(compare.app, name="compare")
 app.add_typer(report.app, name="report")
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
