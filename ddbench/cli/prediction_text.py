@@ -23,9 +23,13 @@ from ddbench.predict.validation import ALLOWED_TIES, TIE_NATS, ArmValidation, no
 from ddbench.records import RunResult, Speculation
 from ddbench.report.heat_map import heat_map
 from ddbench.report.numbers import BY_DEFINITION, MS_PER_S, interval_text
+from ddbench.stats.interval import Interval
 
 ROWS = 5
 """The fastest settings of each concurrency that are shown."""
+
+SHOWN_BUDGETS = (7, 15, 31, 63, 128)
+SHOWN_TOPKS = (1, 2, 4, 8, 16)
 
 PIPED_COLUMNS = 120
 
@@ -75,6 +79,10 @@ def show_prediction(
         typer.echo(_json(forecaster, candidates, held_out, wanted, asked))
     else:
         console = _console()
+        console.print(_acceptance_table(forecaster))
+        console.print()
+        if not candidates:
+            console.print("Nothing was timed beside the recording: speeds are not known.")
         for concurrency, ranked in candidates.items():
             console.print(_table(forecaster, concurrency, ranked, asked))
             for line in _verdict(forecaster, concurrency, ranked, asked, _typical(held_out)):
@@ -134,19 +142,49 @@ def _console() -> Console:
 
 def _concurrencies(forecaster: Forecaster, asked: Asked) -> Sequence[int]:
     timed = forecaster.concurrencies
-    if not timed:
-        raise RunError(
-            "this run timed no arm beside its recording",
-            remedy="Add arms to the sweep as sweeps/predict.yaml has them: linear, and some trees.",
-        )
     if asked.concurrencies is None:
         return timed
     if missing := [c for c in asked.concurrencies if c not in timed]:
         raise RunError(
             f"nothing was timed at concurrency {missing[0]}, and ddbench does not extrapolate",
-            remedy=f"Ask for {', '.join(map(str, timed))}, or run a sweep at {missing[0]}.",
+            remedy=f"Ask for {', '.join(map(str, timed)) or 'none'}, or run a sweep at "
+            f"{missing[0]}.",
         )
     return asked.concurrencies
+
+
+def _acceptance_table(forecaster: Forecaster) -> Table:
+    """Tokens a step of some of the grid, every one with its interval."""
+    grid = forecaster.acceptance.grid
+    budgets = _some(grid.budgets, SHOWN_BUDGETS)
+    table = Table(
+        "tokens/step",
+        *(f"budget {budget}" for budget in budgets),
+        title="acceptance, whatever the concurrency",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    table.add_row(f"linear-{forecaster.recorded.depth + 1}", _plain(forecaster.linear_per_step()))
+    fillable = set(forecaster.trees())
+    for topk in _some(grid.topks, SHOWN_TOPKS):
+        cells = [
+            _plain(forecaster.tree_per_step(budget, topk)) if (budget, topk) in fillable else "-"
+            for budget in budgets
+        ]
+        table.add_row(f"topk {topk}", *cells)
+    return table
+
+
+def _some(asked: Sequence[int], usual: Sequence[int]) -> Sequence[int]:
+    """All, where they are few; else the usual ones among them, and the last."""
+    if len(asked) <= len(usual):
+        return asked
+    return sorted({*(number for number in usual if number in asked), asked[-1]})
+
+
+def _plain(interval: Interval) -> str:
+    return interval_text(interval).rpartition(" n=")[0]
 
 
 def _table(

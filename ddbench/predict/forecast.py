@@ -110,6 +110,14 @@ class Forecaster:
             ),
         )
 
+    def tree_per_step(self, budget: int, topk: int) -> Interval:
+        """Tokens a step of one tree of the grid."""
+        steps = self.acceptance.steps(budget, topk)
+        return pooled_ratio(self._tokens - 1, steps, self._prompts)
+
+    def linear_per_step(self) -> Interval:
+        return pooled_ratio(self._tokens - 1, self._linear_steps, self._prompts)
+
     def held_out(self) -> list[HeldOut]:
         """Each timed tree cell, predicted without the cells of its width and concurrency."""
         return [self._held_out(cell) for cell in self.cells if cell.speculation.budget is not None]

@@ -15,6 +15,9 @@ MOST = 5
 ANOTHER_WIDTH = 1.25
 """A tree this many times wider or narrower than the best one is another bet on step times."""
 
+LADDER = (7, 15, 31, 63, 127)
+"""Budgets of widths 8 to 128, which kernels and graphs are made for."""
+
 SUFFIX = "-next"
 
 
@@ -25,9 +28,12 @@ def settings_to_measure(
 
     The best of each concurrency; its best rival of another width; and the widest tree asked for
     where step times end before it: nothing was said of what lies between. Then the next fastest.
+    Where no tree was timed, a ladder of widths instead: step times are what is missing.
 
     best: concurrency -> its candidates, the fastest first.
     """
+    if not any(c.speculation.budget for candidates in best.values() for c in candidates):
+        return _ladder(forecaster)
     chosen: dict[Speculation, None] = {}
     untimed = {
         concurrency: [c for c in candidates if c.timed is None]
@@ -92,10 +98,22 @@ def _is_other_width(candidate: Candidate, best: Candidate) -> bool:
 
 
 def _widest(forecaster: Forecaster) -> Speculation:
-    """Of the grid, with the topk that takes the fewest steps."""
-    budget, topk = max(
-        forecaster.trees(),
-        key=lambda tree: (tree[0], -forecaster.acceptance.steps(*tree).sum()),
+    budgets = [budget for budget, _ in forecaster.trees()]
+    return _with_best_topk(forecaster, max(budgets))
+
+
+def _ladder(forecaster: Forecaster) -> list[Speculation]:
+    """Widths that double, up to the widest asked for."""
+    budgets = {budget for budget, _ in forecaster.trees()}
+    rungs = [budget for budget in LADDER if budget in budgets] or [max(budgets)]
+    return [_with_best_topk(forecaster, budget) for budget in rungs]
+
+
+def _with_best_topk(forecaster: Forecaster, budget: int) -> Speculation:
+    """The smallest topk of those that take the fewest steps."""
+    topk = min(
+        (topk for other, topk in forecaster.trees() if other == budget),
+        key=lambda topk: (forecaster.acceptance.steps(budget, topk).sum(), topk),
     )
     return Speculation("DDTREE", forecaster.recorded.depth + 1, budget, topk)
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -10,7 +11,14 @@ import orjson
 import pytest
 
 from ddbench.draft_records import read_recording
-from ddbench.plan.read import read_sweep
+from ddbench.plan.read import parse_sweep, read_sweep
+from ddbench.predict.acceptance import acceptance
+from ddbench.predict.forecast import Forecaster
+from ddbench.predict.next_sweep import next_sweep, settings_to_measure
+from ddbench.predict.recorded import RecordedArm, recorded_arm
+from ddbench.predict.replay import Grid
+from ddbench.predict.validation import passes, validate
+from ddbench.records import RunResult
 from ddbench.runs.store import RunStore
 
 pytestmark = pytest.mark.timeout(600)  # five servers start, one after the other
@@ -41,6 +49,14 @@ def predicted(ddbench: Ddbench, run: Path) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     data: dict[str, Any] = orjson.loads(done.stdout)
     return data
+
+
+@pytest.fixture(scope="module")
+def recorded(run: Path) -> tuple[RecordedArm, list[RunResult], str]:
+    """The recording, every result of the run, and its sweep file."""
+    with RunStore.open(run) as store:
+        results = list(store.results())
+        return recorded_arm(run, store.launches(), results, arm=None), results, store.plan_text
 
 
 def test_every_answer_takes_the_predicted_steps_in_every_arm(ddbench: Ddbench, run: Path) -> None:
@@ -194,3 +210,59 @@ def test_draws_a_panel_of_acceptance_and_one_a_concurrency(
     svg = (tmp_path / "map.svg").read_text()
     assert svg.count("<g ") == 3
     assert "Predicted tok/s at concurrency 3" in svg
+
+
+def test_a_step_too_many_fails_the_validation_and_is_named(
+    recorded: tuple[RecordedArm, list[RunResult], str],
+) -> None:
+    arm, results, _ = recorded
+    wrong = next(r for r in results if r.trial.arm == "tree-8-21-5")
+    first, *others = wrong.completed
+    assert first.verify_ct is not None
+    longer = replace(first, verify_ct=first.verify_ct + 1)
+
+    (validation,) = validate(arm, [replace(wrong, requests=(longer, *others))])
+
+    assert not passes([validation])
+    (difference,) = validation.differences
+    assert (difference.prompt_id, difference.measured) == (first.prompt_id, longer.verify_ct)
+    assert difference.predicted == first.verify_ct
+    assert not difference.is_tie
+
+
+def test_another_text_is_not_compared(recorded: tuple[RecordedArm, list[RunResult], str]) -> None:
+    arm, results, _ = recorded
+    result = next(r for r in results if r.trial.arm == "linear-8")
+    other = tuple(replace(r, output_ids=(0, *(r.output_ids or ())[1:])) for r in result.completed)
+
+    (validation,) = validate(arm, [replace(result, requests=other)])
+
+    assert (validation.compared, validation.other_text) == (0, len(other))
+    assert not passes([validation])
+
+
+def test_without_timed_trees_the_next_sweep_is_a_ladder_of_widths(
+    recorded: tuple[RecordedArm, list[RunResult], str],
+) -> None:
+    arm, _, plan_text = recorded
+    grid = acceptance(arm.prompts, Grid((1, 2, 4), tuple(range(1, 41))))
+
+    settings = settings_to_measure(Forecaster(arm, grid, cells=[]), {})
+
+    assert [setting.budget for setting in settings] == [7, 15, 31]
+    plan = parse_sweep(next_sweep(plan_text, settings), file="next.yaml")
+    assert [a.speculation.budget for a in plan.arms] == [None, 7, 15, 31]
+
+
+def test_a_run_that_timed_nothing_still_tells_acceptance(
+    ddbench: Ddbench, write_sweep: Callable[..., Path], tmp_path: Path
+) -> None:
+    arms = "[linear: {block_size: 8, record_drafts: true}]"
+    sweep = write_sweep(arms=arms, count=2, max_new_tokens=8)
+    assert ddbench("sweep", sweep, "--out", tmp_path / "only").returncode == 0
+
+    done = ddbench("predict", tmp_path / "only")
+
+    assert done.returncode == 0, done.stderr
+    assert "Nothing was timed beside the recording" in done.stdout
+    assert "topk 16" in done.stdout
