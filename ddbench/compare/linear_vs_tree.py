@@ -12,7 +12,7 @@ from ddbench.compare.acceptance import (
     by_prompt_length,
     survival,
 )
-from ddbench.compare.arms import ComparedArm, linear_arm, plain_arm, tree_arms
+from ddbench.compare.arms import ComparedArm, linear_arm, tree_arms
 from ddbench.compare.chain import ChainEquivalence, chain_equivalence
 from ddbench.compare.crossover import Crossover, crossover
 from ddbench.compare.gate import UNLIKE, Difference, differences, require_comparable, trouble_at
@@ -55,6 +55,7 @@ class Pair:
 
     linear: str
     tree: str
+    runs: tuple[str, str]  # of the linear arm and of the tree
     labels: tuple[Difference, ...]
     unknown: tuple[str, ...]
     forced: tuple[Difference, ...]
@@ -109,13 +110,12 @@ def compare_linear_with_trees(
     if not pairs:
         raise NotComparable("\n".join(refused.values()), remedy=remedies[0])
     everyone = list({(a.run, a.name): a for a in (*linear_side, *tree_side)}.values())
-    plain = plain_arm(everyone, trees[0])
     at = sorted({cell.concurrency for pair in pairs for cell in pair.cells})
     return LinearVsTree(
         runs=tuple(dict.fromkeys(arm.run for arm in everyone)),
         pairs=tuple(pairs),
         refused=refused,
-        losslessness=tuple(losslessness(plain, everyone)) if plain else (),
+        losslessness=tuple(losslessness(everyone)),
         budgets={c: steps for c in at if (steps := tuple(budget_steps(trees, c)))},
     )
 
@@ -137,6 +137,7 @@ def _pair(line: ComparedArm, tree: ComparedArm, *, force: bool) -> Pair:
     return Pair(
         linear=line.name,
         tree=tree.name,
+        runs=(line.run, tree.run),
         labels=found.labels,
         unknown=found.unknown,
         forced=found.refused,

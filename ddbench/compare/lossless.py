@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ddbench.compare.answers import Agreement, agreement, self_agreement
-from ddbench.compare.arms import ComparedArm
+from ddbench.compare.arms import ComparedArm, plain_arm
 from ddbench.compare.gate import Difference, differences
 from ddbench.compare.pairing import shared_concurrencies
 
@@ -20,6 +20,7 @@ class Losslessness:
     autoregressive arm. why: what kept them from being compared.
     """
 
+    run: str
     arm: str
     reference: str
     concurrency: int
@@ -41,12 +42,15 @@ _SAY_NOTHING_OF_ANSWERS = frozenset(
 """Conditions of speed alone: answers may be held against each other where they differ."""
 
 
-def losslessness(plain: ComparedArm, arms: Sequence[ComparedArm]) -> list[Losslessness]:
-    """Every drafting arm against `plain`, at each concurrency that both ran."""
+def losslessness(arms: Sequence[ComparedArm]) -> list[Losslessness]:
+    """Every drafting arm against the autoregressive one of its run, or else of the other run.
+
+    At each concurrency that both ran; empty where nothing ran autoregressively.
+    """
     return [
         _at(plain, arm, concurrency)
         for arm in arms
-        if not arm.is_plain
+        if not arm.is_plain and (plain := plain_arm(arms, arm)) is not None
         for concurrency in shared_concurrencies(plain, arm)
     ]
 
@@ -60,6 +64,7 @@ def _at(plain: ComparedArm, arm: ComparedArm, concurrency: int) -> Losslessness:
     if found is not None and not found.compared:
         why.append("the server gave no token ids")
     return Losslessness(
+        run=arm.run,
         arm=arm.name,
         reference=plain.name,
         concurrency=concurrency,

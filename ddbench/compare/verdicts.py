@@ -46,7 +46,8 @@ def detectable_sentence(ratio: Interval | None) -> str | None:
         return None
     unit = _unit(ratio)
     if ratio.low is None or ratio.high is None:
-        return f"{_count(ratio.n, unit)} allow no interval{_needed(unit)}"
+        allow = "allows" if ratio.n == 1 else "allow"
+        return f"{_count(ratio.n, unit)} {allow} no interval{_needed(unit)}"
     if ratio.low == ratio.high:
         return f"{_count(ratio.n, unit)} agree exactly"
     share = detectable_ratio(ratio) - 1.0

@@ -105,7 +105,7 @@ def _chains(pairs: Sequence[Pair]) -> Iterator[Sentence]:
 def _ratios(pair: Pair) -> Section:
     return Section(
         "Ratios",
-        ((Said(pair.tree), " over ", Said(pair.linear)),),
+        (_who(pair),),
         header=("concurrency", "tokens/step", "per request", "tok/s", "request rate", "TPOT"),
         rows=tuple(
             (
@@ -124,6 +124,14 @@ def _ratios(pair: Pair) -> Section:
             for cell in pair.cells
         ),
     )
+
+
+def _who(pair: Pair) -> Sentence:
+    """With their runs where these are two."""
+    linear, tree = pair.runs
+    if linear == tree:
+        return (Said(pair.tree), " over ", Said(pair.linear))
+    return (Said(pair.tree), " of ", Said(tree), " over ", Said(pair.linear), " of ", Said(linear))
 
 
 def _why(pairs: Sequence[Pair]) -> Section:
@@ -156,6 +164,7 @@ def _why_row(pair: Pair, cell: Cell, why: Decomposition) -> Sentence:
 
 
 def _losslessness(found: Sequence[Losslessness]) -> Section:
+    several = len({one.run for one in found}) > 1
     header = ("concurrency", "arm", "outcome", "identical", "first divergence", "itself again")
     return Section(
         "Losslessness against autoregressive",
@@ -164,7 +173,7 @@ def _losslessness(found: Sequence[Losslessness]) -> Section:
         tuple(
             (
                 str(one.concurrency),
-                Said(one.arm),
+                Said(f"{one.run}: {one.arm}" if several else one.arm),
                 one.outcome,
                 _identical(one.against_reference),
                 _first_divergence(one.against_reference),
