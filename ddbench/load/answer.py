@@ -21,6 +21,10 @@ class Answer(Protocol):
         """Take a piece of the body; raise BadAnswer when it can be no answer of this route."""
         ...
 
+    def take_events(self, stamps: list[float], events: list[bytes], /) -> None:
+        """Take events of one line each, which arrived whole; else as `feed`."""
+        ...
+
     def outcome(
         self, exchange: Exchange, prompt: Prompt, *, sent_s: float, lateness_s: float
     ) -> RequestOutcome:

@@ -70,13 +70,36 @@ class GenerateAnswer:
         Raises:
             BadAnswer: this cannot be an answer of /generate.
         """
-        for event in self._splitter.feed(piece):
-            if self._repeats is False:
-                self._hold(at, event)
-                continue
-            # An error has other keys; and if it looked the same, it would still be the last event.
-            unparsed = self._repeats and event.startswith(self._alike) and event.endswith(b"}")
-            if unparsed or self._read(event):
+        events = self._splitter.feed(piece)
+        self.take_events([at] * len(events), events)
+
+    def take_events(self, stamps: list[float], events: list[bytes]) -> None:
+        """Take events of one line each, which arrived whole; else as `feed`."""
+        if self._repeats is None or b"[DONE]" in events:
+            for at, event in zip(stamps, events, strict=True):
+                self._take(at, event)
+        elif self._repeats:
+            self._take_repeats(stamps, events)
+        elif events:
+            self._hold(stamps, events)
+
+    def _take(self, at: float, event: bytes) -> None:
+        """Take one event, of any kind."""
+        if event == b"[DONE]":
+            return
+        if self._repeats is False:
+            self._hold([at], [event])
+        elif self._read(event):
+            self._last = event
+            self.stamps.append(at)
+
+    def _take_repeats(self, stamps: list[float], events: list[bytes]) -> None:
+        """Only the last counts, unless one does not look like the others: an error has other keys.
+
+        And if it had the same, it would still be the last event.
+        """
+        for at, event in zip(stamps, events, strict=True):
+            if (event.startswith(self._alike) and event.endswith(b"}")) or self._read(event):
                 self._last = event
                 self.stamps.append(at)
 
@@ -128,14 +151,12 @@ class GenerateAnswer:
             text=None if self._texts is None else _joined(self._texts),
         )
 
-    def _hold(self, at: float, event: bytes) -> None:
-        """Keep an increment to be parsed with others."""
-        if event == b"[DONE]":
-            return
-        self.stamps.append(at)
-        self._last = event
-        self._held.append(event)
-        if len(self._held) == _HELD_EVENTS:
+    def _hold(self, stamps: list[float], events: list[bytes]) -> None:
+        """Keep increments to be parsed with others."""
+        self.stamps += stamps
+        self._last = events[-1]
+        self._held += events
+        if len(self._held) >= _HELD_EVENTS:
             self._parse_held()
 
     def _parse_held(self) -> None:
@@ -158,8 +179,6 @@ class GenerateAnswer:
 
     def _read(self, event: bytes) -> bool:
         """Parse an event; True when it carries tokens."""
-        if event == b"[DONE]":
-            return False
         answer = json_object(event)
         if "error" in answer:
             self._error = f"the server reports an error: {message_of(answer['error'])}"

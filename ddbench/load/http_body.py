@@ -42,7 +42,7 @@ class ChunkedBody:
     def __init__(self) -> None:
         self.finished = False
         self.surplus = b""
-        self._midway = False  # anything but the start of a size line comes next
+        self.midway = False  # anything but the start of a size line comes next
         self._unread = b""  # of a size line, a line end or a trailer that is not complete
         self._left = 0  # bytes of the current chunk still to come
         self._closing = False  # the chunk's bytes are in, its line end is not
@@ -57,13 +57,8 @@ class ChunkedBody:
         Raises:
             BadAnswer: the framing is broken.
         """
-        if not self._midway and (line := _SIZE_LINE.match(data)) is not None:
-            start, end = line.end(), len(data) - 2
-            # Nearly always `data` is one whole chunk; nothing else is worth any haste.
-            if start < end == start + int(line[1], 16) and data.endswith(b"\r\n"):
-                return [data[start:end]]
         pieces = self._feed(data)
-        self._midway = bool(self._left or self._unread or self._closing or self._in_trailer)
+        self.midway = bool(self._left or self._unread or self._closing or self._in_trailer)
         return pieces
 
     def _feed(self, data: bytes) -> list[bytes]:

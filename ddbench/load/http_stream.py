@@ -15,8 +15,9 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 from ddbench.load.bad_answer import BadAnswer
-from ddbench.load.http_body import Body, body_of
+from ddbench.load.http_body import Body, ChunkedBody, body_of
 from ddbench.load.http_head import HEAD_LIMIT_BYTES, ResponseHead, parse_head
+from ddbench.load.single_events import single_events
 
 Address = tuple[socket.AddressFamily, Any]  # what loop.sock_connect takes, by family
 
@@ -31,6 +32,10 @@ _LAST_CHUNK = b"0\r\n\r\n"
 class Sink(Protocol):
     def feed(self, at: float, piece: bytes, /) -> None:
         """Take the payload that arrived at `at`; raise BadAnswer to give the answer up."""
+        ...
+
+    def take_events(self, stamps: list[float], events: list[bytes], /) -> None:
+        """Take events of one line each, which arrived whole; else as `feed`."""
         ...
 
 
@@ -59,6 +64,10 @@ class _ErrorBody:
     def feed(self, _at: float, piece: bytes) -> None:
         self.start = (self.start + piece)[:ERROR_BODY_LIMIT_BYTES]
 
+    def take_events(self, stamps: list[float], events: list[bytes]) -> None:
+        for at, event in zip(stamps, events, strict=True):
+            self.feed(at, b"data: " + event + b"\n\n")
+
 
 class Inbox:
     """The connections of a loop that hold what is to be parsed, in turn.
@@ -70,6 +79,12 @@ class Inbox:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._waiting: deque[StreamConnection] = deque()
+        self._connections = 0
+
+    def phase(self) -> int:
+        """How many pieces a new connection holds at first: streams must not parse in step."""
+        self._connections += 1
+        return 1 + self._connections % _HELD_PIECES
 
     def put(self, connection: "StreamConnection") -> None:
         """Let `connection` parse what it holds, soon."""
@@ -99,9 +114,12 @@ class StreamConnection(asyncio.Protocol):
         self._sink: Sink
         self._sent_at = 0.0
         self._timeout_s = 0.0
-        self._held: list[tuple[float, bytes | None]] = []  # arrived, not parsed; None is the end
+        self._stamps: list[float] = []  # of the pieces
+        self._pieces: list[bytes] = []  # arrived, not parsed
         self._held_bytes = 0
+        self._lost_at: float | None = None
         self._queued = False
+        self._phase = inbox.phase()
         self._forget()
 
     def _forget(self) -> None:
@@ -109,6 +127,7 @@ class StreamConnection(asyncio.Protocol):
         self._head: ResponseHead | None = None
         self._body: Body | None = None
         self._may_hold = False  # the answer cannot end but with the last chunk
+        self._hold = self._phase
         self._error_body = _ErrorBody()
 
     @property
@@ -169,12 +188,12 @@ class StreamConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's own class is not one
 
     def data_received(self, data: bytes) -> None:
-        held = self._held
-        held.append((time.perf_counter(), data))
+        self._stamps.append(time.perf_counter())
+        self._pieces.append(data)
         self._held_bytes += len(data)
         if (
             not self._may_hold
-            or len(held) >= _HELD_PIECES
+            or len(self._pieces) >= self._hold
             or self._held_bytes > _HELD_BYTES
             or data.endswith(_LAST_CHUNK)
         ):
@@ -182,7 +201,7 @@ class StreamConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost_by = exc
-        self._held.append((time.perf_counter(), None))
+        self._lost_at = time.perf_counter()
         self._queue()
         if not self._closed.done():
             self._closed.set_result(None)
@@ -196,10 +215,29 @@ class StreamConnection(asyncio.Protocol):
 
     def parse_held(self) -> None:
         """Take what arrived since the last time."""
-        held = self._held
-        self._held, self._held_bytes, self._queued = [], 0, False
-        for at, data in held:
-            self._take(at, data)
+        stamps, pieces = self._stamps, self._pieces
+        self._stamps, self._pieces, self._held_bytes, self._queued = [], [], 0, False
+        taken = 0
+        if self._may_hold:
+            self._hold = _HELD_PIECES
+            taken = self._take_events(stamps, pieces)
+        for n in range(taken, len(pieces)):
+            self._take(stamps[n], pieces[n])
+        if self._lost_at is not None:
+            at, self._lost_at = self._lost_at, None
+            self._take(at, None)
+
+    def _take_events(self, stamps: list[float], pieces: list[bytes]) -> int:
+        """Take the pieces that are simple, from the first on; how many."""
+        if not isinstance(self._body, ChunkedBody) or self._body.midway:
+            return 0
+        events = single_events(pieces)
+        if events:
+            try:
+                self._sink.take_events(stamps[: len(events)], events)
+            except BadAnswer as cause:
+                self._end(stamps[len(events) - 1], str(cause))
+        return len(events)
 
     def _take(self, at: float, data: bytes | None) -> None:
         if self._answer is None:

@@ -87,8 +87,16 @@ class OpenAiAnswer:
             BadAnswer: this cannot be an answer of OpenAI's API.
         """
         for event in self._splitter.feed(piece):
-            if event != b"[DONE]" and self._read(json_object(event)):
-                self.stamps.append(at)
+            self._take(at, event)
+
+    def take_events(self, stamps: list[float], events: list[bytes]) -> None:
+        """Take events of one line each, which arrived whole; else as `feed`."""
+        for at, event in zip(stamps, events, strict=True):
+            self._take(at, event)
+
+    def _take(self, at: float, event: bytes) -> None:
+        if event != b"[DONE]" and self._read(json_object(event)):
+            self.stamps.append(at)
 
     def outcome(
         self, exchange: Exchange, prompt: Prompt, *, sent_s: float, lateness_s: float

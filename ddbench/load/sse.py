@@ -32,11 +32,6 @@ class SseSplitter:
         Raises:
             BadAnswer: an event grows beyond EVENT_LIMIT_BYTES.
         """
-        # Nearly always a piece is one event of one line; nothing else is worth any haste.
-        if piece.startswith(b"data: ") and not self._pending:
-            line_end = piece.find(b"\n")
-            if line_end == len(piece) - 2 and piece.endswith(b"\n\n"):
-                return [piece[6:line_end]]
         self._pending += piece
         events: list[bytes] = []
         start = 0

@@ -66,6 +66,10 @@ class SlowReader:
         self.stamps.append(at)
         time.sleep(0.002)
 
+    def take_events(self, stamps: list[float], events: list[bytes]) -> None:
+        for at, event in zip(stamps, events, strict=True):
+            self.feed(at, event)
+
 
 def test_slow_reading_does_not_make_a_burst_look_late(start: Callable[..., Any]) -> None:
     """32 events are written at once; reading them takes 64 ms, so that half would be 32 ms late."""
