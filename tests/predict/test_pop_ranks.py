@@ -97,3 +97,12 @@ def test_a_tree_that_is_full_stops_there() -> None:
     }
 
     assert found == {(0, 0): [[1, 3]], (0, 1): [[1, 4]], (1, 0): [[2, 5]], (1, 1): [[2, 6]]}
+
+
+def test_weights_are_added_in_double_precision() -> None:
+    """Single precision would call all six nodes equal, and go by their ranks alone."""
+    log_probs = np.array([[[-8, -8], [-(2.0**-24), -(2.0**-23)]]], dtype=np.float32)
+
+    ranks = pop_ranks(log_probs, np.array([[1, 0]], dtype=np.int32), topk=2, budget=MOST)
+
+    assert ranks.tolist() == [[2, 4]]
