@@ -338,6 +338,8 @@ class ToolResult:
     a share, position_rates the share of steps that accepted draft 1, 2, ... Where
     accept_length_is_lifetime, it covers all steps since the server was started or flushed.
     itl_counts_chunks: the tool's inter-token latency is the time between chunks.
+    output_tokens are those that the tool's rates count, recounted_output_tokens the same answers
+    counted by somebody else: by a tokenizer, or by the server.
     """
 
     tool: str
@@ -351,7 +353,7 @@ class ToolResult:
     duration_s: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
-    retokenized_output_tokens: int | None = None
+    recounted_output_tokens: int | None = None
     requests_per_s: float | None = None
     input_tokens_per_s: float | None = None
     output_tokens_per_s: float | None = None

@@ -96,6 +96,7 @@ from ddbench.checks.timing.percentile_of_too_few import percentile_of_too_few
 from ddbench.checks.timing.requests_failed import requests_failed
 from ddbench.checks.timing.requests_queued import requests_queued
 from ddbench.checks.timing.throughput_identity_broken import throughput_identity_broken
+from ddbench.checks.timing.token_counts_differ import token_counts_differ
 from ddbench.checks.timing.tool_totals_disagree import tool_totals_disagree
 from ddbench.checks.trace.trace_accepted_path_broken import trace_accepted_path_broken
 from ddbench.checks.trace.trace_accepted_token_not_target import trace_accepted_token_not_target
@@ -173,6 +174,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     tool_totals_disagree,  # DDB210
     gaps_between_chunks,  # DDB211
     everything_sent_at_once,  # DDB212
+    token_counts_differ,  # DDB213
     # DDB3xx: environment
     verify_width_mismatch,  # DDB301
     simulated_acceptance,  # DDB302

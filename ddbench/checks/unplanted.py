@@ -17,6 +17,7 @@ UNPLANTED: dict[str, str] = {
     "DDB210": FILES_OF_TOOLS,
     "DDB211": FILES_OF_TOOLS,
     "DDB212": FILES_OF_TOOLS,
+    "DDB213": FILES_OF_TOOLS,
     "DDB307": "The user switches tracing on, and the server does as it is told.",
     "DDB310": FILES_OF_TOOLS,
     "DDB401": "Loads that differ are the user's choice.",

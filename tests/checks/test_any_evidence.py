@@ -187,6 +187,7 @@ evidence = st.builds(
         duration_s=number,
         input_tokens=some,
         output_tokens=some,
+        recounted_output_tokens=some,
         requests_per_s=number,
         tokens_per_s=number,
         percentiles=st.dictionaries(

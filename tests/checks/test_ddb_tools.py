@@ -112,6 +112,11 @@ def test_a_rate_without_limit_is_pointed_out(tool, fired, silent):
     silent("DDB212", tool())
 
 
+def test_two_counts_of_the_same_tokens_are_compared(tool, fired, silent):
+    fired("DDB213", tool(recounted_output_tokens=4200), "count 4000", "is 4200")
+    silent("DDB213", tool(recounted_output_tokens=4000))
+
+
 def test_a_format_that_was_never_seen_says_so(tool, fired, silent):
     fired("DDB310", tool(seen=False, tool="vLLM bench serve"), "never seen")
     silent("DDB310", tool())

@@ -14,6 +14,7 @@ from ddbench.runs.foreign.read import MOST_BYTES, is_tool_result, read_tool_resu
 
 TOOLS = Path(__file__).parent.parent / "fixtures" / "tools"
 SERVING = TOOLS / "sglang-0.5.23-bench-serving.jsonl"
+AIPERF = TOOLS / "aiperf-0.13.0-profile-export.json"
 DETAILS = TOOLS / "sglang-0.5.23-bench-serving-details.jsonl"
 VLLM = {  # typed from the tool's source: it was never run
     "date": "20261130-060000",
@@ -119,6 +120,31 @@ def test_vllm_percentages_become_shares_and_the_format_was_never_seen(saved):
     assert result.percentiles["e2e_latency_ms"] == {"mean": 900.0}
 
 
+def test_aiperf_names_are_translated():
+    said = json.loads(AIPERF.read_text())
+
+    (result,) = read_tool_results(AIPERF)
+
+    assert (result.tool, result.seen) == ("AIPerf", True)
+    assert (result.completed, result.failed) == (16, 0)
+    assert result.asked_concurrency == 4
+    assert result.achieved_concurrency == said["effective_concurrency"]["avg"]
+    assert result.output_tokens == said["total_osl"]["avg"]
+    assert result.recounted_output_tokens == said["total_usage_completion_tokens"]["avg"]
+    assert result.percentiles["tpot_ms"]["mean"] == said["inter_token_latency"]["avg"]
+    assert result.percentiles["itl_ms"]["p99"] == said["inter_chunk_latency"]["p99"]
+    assert result.accept_length is None
+
+
+def test_seconds_of_aiperf_become_milliseconds(saved):
+    said = json.loads(AIPERF.read_text())
+    said["request_latency"] |= {"unit": "sec", "p50": 1.25}
+
+    (result,) = read_tool_results(saved(json.dumps(said)))
+
+    assert result.percentiles["e2e_latency_ms"]["median"] == 1250.0
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -171,7 +197,9 @@ any_json = st.recursive(
 )
 
 
-@pytest.mark.parametrize("source", [SERVING, DETAILS, VLLM], ids=["serving", "details", "vllm"])
+@pytest.mark.parametrize(
+    "source", [SERVING, DETAILS, VLLM, AIPERF], ids=["serving", "details", "vllm", "aiperf"]
+)
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_a_changed_field_is_read_as_it_is_or_refused(tmp_path_factory, source, data):

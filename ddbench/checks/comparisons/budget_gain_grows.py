@@ -61,7 +61,7 @@ def budget_gain_grows(comparison: Comparison) -> Iterator[Outcome]:
 
 def _family(cell: Cell) -> str:
     spec = cell.speculation
-    return f"{cell.source} {spec.algorithm} {spec.block_size} {spec.topk} {cell.conditions}"
+    return f"{spec.algorithm} {spec.block_size} {spec.topk} {cell.conditions}"
 
 
 def _slope_changes(small: Cell, middle: Cell, large: Cell) -> list[float]:

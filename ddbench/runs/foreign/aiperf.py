@@ -1,6 +1,9 @@
 """AIPerf's summary, profile_export_aiperf.json: one JSON object a run, a block of figures a metric.
 
-Source: a file written by AIPerf; its documented schema.
+Source: a file written by AIPerf 0.13.0, and its documented schema.
+
+Output tokens are those of the text under the tool's own tokenizer; what the server said of itself
+is kept beside them.
 
 A metric has unit, avg, min, max, std, percentiles and, where records were counted, count and sum; a
 metric that is one number has it as avg. "inter_token_latency" is (E2E - TTFT)/(n - 1) of a request,
@@ -42,37 +45,39 @@ def read(entry: Entry) -> ToolResult:
     load = _load(entry)
     return ToolResult(
         tool="AIPerf",
-        seen=SEEN,
+        seen=True,
         asked_concurrency=None if load is None else load.count("concurrency"),
-        request_rate_per_s=None if load is None else load.number("request_rate"),
+        achieved_concurrency=_one(entry, "effective_concurrency"),
+        request_rate_per_s=None if load is None else load.number("rate"),
         completed=None if completed is None else round(completed),
         failed=0 if errors is None and completed is not None else _whole(errors),
         duration_s=_one(entry, "benchmark_duration"),
-        input_tokens=_whole(_sum(entry, "input_sequence_length")),
-        output_tokens=_whole(_sum(entry, "output_sequence_length")),
+        input_tokens=_whole(_one(entry, "total_isl")),
+        output_tokens=_whole(_one(entry, "total_osl")),
+        recounted_output_tokens=_whole(_one(entry, "total_usage_completion_tokens")),
         requests_per_s=_one(entry, "request_throughput"),
+        input_tokens_per_s=_one(entry, "input_token_throughput"),
         output_tokens_per_s=_one(entry, "output_token_throughput"),
+        tokens_per_s=_one(entry, "total_token_throughput"),
         percentiles=_percentiles(entry),
         itl_counts_chunks=True,
     )
 
 
-SEEN = False
-
-
 def _load(entry: Entry) -> Entry | None:
+    """The settings of the phase that was measured."""
     config = entry.inner("input_config")
-    return None if config is None else config.inner("loadgen")
+    if config is None:
+        return None
+    for phase in config.values("phases") or ():
+        if isinstance(phase, dict) and phase.get("kind") == "profiling":
+            return Entry(phase, f"{config.where}, phases")
+    return None
 
 
 def _one(entry: Entry, metric: str) -> float | None:
     block = entry.inner(metric)
     return None if block is None else block.finite("avg")
-
-
-def _sum(entry: Entry, metric: str) -> float | None:
-    block = entry.inner(metric)
-    return None if block is None else block.finite("sum")
 
 
 def _whole(value: float | None) -> int | None:

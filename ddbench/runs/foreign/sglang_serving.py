@@ -43,7 +43,7 @@ def read(entry: Entry) -> ToolResult:
         duration_s=entry.finite("duration"),
         input_tokens=entry.count("total_input_tokens"),
         output_tokens=entry.count("total_output_tokens"),
-        retokenized_output_tokens=entry.count("total_output_tokens_retokenized"),
+        recounted_output_tokens=entry.count("total_output_tokens_retokenized"),
         requests_per_s=entry.finite("request_throughput"),
         input_tokens_per_s=entry.finite("input_throughput"),
         output_tokens_per_s=entry.finite("output_throughput"),
