@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ddbench.draft_records import SUFFIX
-from ddbench.errors import PlanError, ServerError
+from ddbench.errors import LogFormatError, PlanError, ServerError
 from ddbench.load.chat_template import ready_to_send
 from ddbench.load.dialogue import read_api_key
 from ddbench.load.progress import Progress
@@ -275,9 +275,10 @@ class _Sweep:
         load, url = trial.load, running.base_url
         key = read_api_key(load)
         result = self._unmeasured(trial)
-        log_start = _settled_size(running)
         prompts = ready_to_send(url, self._prompts, load)
+        log_start = 0
         try:
+            log_start = _settled_size(running)
             warmed = warm_up(url, prompts, load, known_rate=steady.get(load))
             if warmed.refusals:
                 cause = _why_ended(running, trial.server)
@@ -287,7 +288,8 @@ class _Sweep:
                 steady[load] = warmed.rates[-1]
             flush_cache(url, api_key=key)
             result = replace(result, counters_before=read_counters(url, api_key=key))
-            log_start = _settled_size(running)
+            before, log_start = log_start, _settled_size(running)
+            _require_grown(running, before, log_start)
             outcome = run_load(url, prompts, load, on_progress=self._notify)
             client = replace(
                 outcome.client, warm_up_rates=warmed.rates, warm_up_steady=warmed.is_steady
@@ -302,6 +304,8 @@ class _Sweep:
         except ServerError as error:
             cause = _why_ended(running, trial.server) or error
             return replace(result, failure=classify(_log_since(running, log_start), cause))
+        except LogFormatError as error:
+            return replace(result, failure=Failure("log_rotated", str(error), error.remedy))
         return replace(result, failure=_failure(result, running, log_start))
 
     def _unmeasured(self, trial: Trial) -> RunResult:
@@ -367,7 +371,7 @@ def _failure(result: RunResult, running: RunningServer, log_start: int) -> Failu
 
 
 def _log_since(running: RunningServer, start: int) -> str | None:
-    if running.log_path is None:
+    if running.log_path is None or not running.log_path.exists():
         return None
     with running.log_path.open("rb") as log:
         log.seek(start)
@@ -383,7 +387,22 @@ def _settled_size(running: RunningServer) -> int:
     if running.log_path is None:
         return 0
     time.sleep(running.log_lag_s)
-    return running.log_path.stat().st_size
+    try:
+        return running.log_path.stat().st_size
+    except FileNotFoundError as cause:
+        raise _log_rotated(running) from cause
+
+
+def _require_grown(running: RunningServer, before: int, now: int) -> None:
+    if now < before:
+        raise _log_rotated(running)
+
+
+def _log_rotated(running: RunningServer) -> LogFormatError:
+    return LogFormatError(
+        f"the server's log {running.log_path} was rotated, truncated or removed",
+        remedy="Let nothing rotate or truncate the log while the sweep runs.",
+    )
 
 
 def _digest(prompts: list[Prompt]) -> str:

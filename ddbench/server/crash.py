@@ -35,6 +35,25 @@ _BY_EXIT_CODE = {
     -6: ("native_crash", "Native code aborted: read the lines above its last ones."),
 }
 
+_BY_ANSWER: tuple[tuple[str, str, str], ...] = (
+    (
+        r"(answer|request) within [\d.e+]+ s|not answered in time|no answer from \S+: \S*Timeout",
+        "no_answer",
+        "Look at what the server does at the end of its log; a slow one needs a longer timeout_s.",
+    ),
+    (
+        r"connection was (closed|reset)|no connection|no answer from",
+        "connection_lost",
+        "Look at the end of the server's log: it died, or closed the connection itself.",
+    ),
+    (
+        r"not JSON|JSON object|stream ended|meta_info|is not HTTP|not a (whole )?number|not a list"
+        r"|not a string|a chunk |longer than|logprobs for",
+        "bad_answer",
+        "Check that an SGLang server answers there, and no proxy changes its answers.",
+    ),
+)
+
 
 def classify(
     log: Path | str | None,
@@ -131,9 +150,19 @@ def _unexplained(
         name, advice = _BY_EXIT_CODE.get(error.exit_code, ("unknown", _READ_LOG))
         return Failure(name, f"exit code {error.exit_code}\n{tail}", advice)
     if error is not None:
-        return Failure("unknown", f"{error}\n{tail}".strip(), error.remedy)
+        name, _ = _by_answer(str(error)) or ("unknown", "")
+        return Failure(name, f"{error}\n{tail}".strip(), error.remedy)
     told = [text for text, _ in Counter(responses).most_common(1)]
-    return Failure("unknown", "\n".join([*map(_shown, told), tail]).strip(), _READ_LOG)
+    name, advice = (_by_answer(told[0]) if told else None) or ("unknown", _READ_LOG)
+    return Failure(name, "\n".join([*map(_shown, told), tail]).strip(), advice)
+
+
+def _by_answer(told: str) -> tuple[str, str] | None:
+    """Class and advice by what the client saw, where the log explains nothing."""
+    for pattern, name, advice in _BY_ANSWER:
+        if re.search(pattern, told):
+            return name, advice
+    return None
 
 
 def _of_unit(error: UnitEnded, *, log_says: Failure | None) -> Failure:

@@ -1,5 +1,8 @@
 """Short questions to a server, past any proxy that the environment names."""
 
+import threading
+from concurrent.futures import Future
+
 import requests
 
 from ddbench.errors import ServerError
@@ -15,14 +18,31 @@ def ask(
     timeout_s: float = TIMEOUT_S,
     api_key: str | None = None,
 ) -> requests.Response:
-    """The answer, whatever its status. Raises ServerError when there is none."""
+    """The whole answer, whatever its status. Raises ServerError without one within `timeout_s`.
+
+    In a thread that is left behind when the time is over: to `requests` every byte is a sign of
+    life, and a server may send one a second.
+    """
     headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-    with requests.Session() as session:
-        session.trust_env = False  # a proxy cannot reach this machine's loopback
-        try:
-            return session.request(method, f"{base_url}{route}", headers=headers, timeout=timeout_s)
-        except requests.RequestException as cause:
-            raise ServerError(
-                f"no answer from {base_url}{route}: {type(cause).__name__}",
-                remedy="Look at the end of the server's log.",
-            ) from cause
+    answer: Future[requests.Response] = Future()
+
+    def exchange() -> None:
+        with requests.Session() as session:
+            session.trust_env = False  # a proxy cannot reach this machine's loopback
+            try:
+                answer.set_result(
+                    session.request(
+                        method, f"{base_url}{route}", headers=headers, timeout=timeout_s
+                    )
+                )
+            except Exception as cause:  # noqa: BLE001 raised below, in the thread that asked
+                answer.set_exception(cause)
+
+    threading.Thread(target=exchange, daemon=True).start()
+    try:
+        return answer.result(timeout_s)
+    except (requests.RequestException, TimeoutError) as cause:
+        raise ServerError(
+            f"no answer from {base_url}{route}: {type(cause).__name__}",
+            remedy="Look at the end of the server's log.",
+        ) from cause

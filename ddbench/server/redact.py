@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 REDACTED = "<redacted>"
 MIN_SECRET_LENGTH = 8
@@ -90,14 +91,20 @@ def redact_mapping(values: Mapping[str, str], secrets: Sequence[str] = ()) -> di
 def redact_log(path: Path, secrets: Sequence[str]) -> None:
     """Overwrite secrets in the file with stars, byte for byte, so that every offset stays valid."""
     with path.open("r+b") as log:
-        offset = 0
-        for line in log:
-            text = line.decode("latin-1")  # a byte is a character: spans are offsets
-            for start, end in _spans(text, secrets):
-                log.seek(offset + start)
-                log.write(b"*" * (end - start))
-            offset += len(line)
-            log.seek(offset)
+        redact_open_log(log, secrets)
+
+
+def redact_open_log(log: BinaryIO, secrets: Sequence[str]) -> None:
+    """The same for a file open for reading and writing, whatever its name is by now."""
+    offset = 0
+    log.seek(offset)
+    for line in log:
+        text = line.decode("latin-1")  # a byte is a character: spans are offsets
+        for start, end in _spans(text, secrets):
+            log.seek(offset + start)
+            log.write(b"*" * (end - start))
+        offset += len(line)
+        log.seek(offset)
 
 
 def _spans(text: str, secrets: Sequence[str]) -> Iterator[tuple[int, int]]:

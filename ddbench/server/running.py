@@ -23,7 +23,7 @@ from ddbench.server.log_tail import last_lines
 from ddbench.server.ports import base_url, require_free
 from ddbench.server.process_tree import MARK, ProcessTree
 from ddbench.server.readiness import is_ready, wait_until_ready
-from ddbench.server.redact import redact_log, secret_values
+from ddbench.server.redact import redact_open_log, secret_values
 
 
 @contextmanager
@@ -52,6 +52,7 @@ def running_server(
     mark = new_mark(log_path.parent)
     wrapper = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid())]
     with log_path.open("ab") as log:
+        log_kept = log_path.open("r+b")  # this file, also when someone rotates it
         process = subprocess.Popen(
             [*wrapper, *command.argv],
             env={**os.environ, **command.env, MARK: mark},
@@ -85,7 +86,8 @@ def running_server(
         try:
             tree.end(grace_s)
         finally:
-            redact_log(log_path, secret_values())
+            with log_kept:
+                redact_open_log(log_kept, secret_values())
 
 
 def require_program(command: ServerCommand) -> None:

@@ -243,3 +243,15 @@ def test_an_attached_server_is_lent_and_left_alone(rude_server, port):
 
         assert process.poll() is None
         process.terminate()
+
+
+def test_a_log_that_was_rotated_is_freed_of_secrets_too(run, rude_server, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "correct-horse-battery")
+    rotated = tmp_path / "server.log.1"
+
+    with run(rude_server("--talk")) as server:
+        requests.get(f"{server.base_url}/correct-horse-battery", timeout=5)
+        (tmp_path / "server.log").rename(rotated)
+
+    assert "asked for /" in rotated.read_text()
+    assert "correct-horse-battery" not in rotated.read_text()

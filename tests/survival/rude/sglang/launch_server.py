@@ -50,6 +50,7 @@ def main() -> None:
                 file.write(f"{os.getpid()}\n")
             worker = [sys.executable, "-I", "-S", "-c", WORKER, pids, temper]
             subprocess.Popen(worker, start_new_session=True)
+    print("Load weight end.\n" * 20, end="", flush=True)
     if "hang-at-start" in MANNERS:
         print("Load weight begin.", flush=True)
         time.sleep(600)
