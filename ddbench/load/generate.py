@@ -161,21 +161,32 @@ class GenerateAnswer:
 
     def _parse_held(self) -> None:
         held, self._held = self._held, []
-        whole = self._logprobs is not None  # they stand in meta_info
-        parts = held if whole else [_without_meta_info(event) for event in held]
-        try:
-            answers = orjson.loads(b"[" + b",".join(parts) + b"]")
-        except orjson.JSONDecodeError:
-            answers = []
-        if len(answers) != len(held) or not all(isinstance(answer, dict) for answer in answers):
-            for event in held:  # one of them is no JSON object: say which
-                self._read(event)
-            return
-        for answer in answers:
-            if "error" in answer:
-                self._error = f"the server reports an error: {message_of(answer['error'])}"
+        if self._logprobs is None and b'"error"' not in b"".join(held):
+            # Up to its meta_info, where logprobs would be; of one without, all but the last brace.
+            parts = [event[: event.find(_META_INFO)] for event in held]
+            try:
+                answers = orjson.loads(b"[" + b"},".join(parts) + b"}]") if parts else []
+            except orjson.JSONDecodeError:
+                answers = []
+            if len(answers) == len(held) and set(map(type, answers)) <= {dict}:
+                self._add_increments(answers)
                 return
-            self._add_tokens(answer)
+        for event in held:
+            self._read(event)  # says which is bad, and how
+
+    def _add_increments(self, answers: list[dict[str, Any]]) -> None:
+        """As _add_tokens of each, without logprobs."""
+        texts = [answer.get("text") for answer in answers]
+        ids = [answer.get("output_ids") for answer in answers]
+        if self._texts is None or None in texts:
+            self._texts = None
+        else:
+            self._texts += texts
+        if self._ids is None or None in ids:
+            self._ids = None
+        else:
+            for some in ids:
+                self._ids += some if type(some) is list else listed(some, "output_ids")
 
     def _read(self, event: bytes) -> bool:
         """Parse an event; True when it carries tokens."""
@@ -233,12 +244,6 @@ class GenerateAnswer:
         if len(self._logprobs) != completion_tokens:
             raise BadAnswer(f"{len(self._logprobs)} logprobs for {completion_tokens} tokens")
         return logprobs(self._logprobs)
-
-
-def _without_meta_info(event: bytes) -> bytes:
-    """The event up to its meta_info, as JSON; the whole of one that may be more than tokens."""
-    end = event.find(_META_INFO)
-    return event if end < 0 or b'"error"' in event else event[:end] + b"}"
 
 
 def _meta_info(answer: Mapping[str, Any]) -> Mapping[str, Any]:

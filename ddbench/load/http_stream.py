@@ -17,14 +17,14 @@ from typing import Any, Protocol, cast
 from ddbench.load.bad_answer import BadAnswer
 from ddbench.load.http_body import Body, ChunkedBody, body_of
 from ddbench.load.http_head import HEAD_LIMIT_BYTES, ResponseHead, parse_head
-from ddbench.load.single_events import single_events
+from ddbench.load.whole_events import whole_events
 
 Address = tuple[socket.AddressFamily, Any]  # what loop.sock_connect takes, by family
 
 ERROR_BODY_LIMIT_BYTES = 64 * 1024
 
 _HELD_PIECES = 16  # of an answer, before they are parsed together
-_HELD_BYTES = 256 * 1024
+_LARGE_BYTES = 16 * 1024  # a piece that is not held
 _PARSED_PER_TURN = 8  # connections; then the sockets are read again
 _LAST_CHUNK = b"0\r\n\r\n"
 
@@ -84,7 +84,7 @@ class Inbox:
     def phase(self) -> int:
         """How many pieces a new connection holds at first: streams must not parse in step."""
         self._connections += 1
-        return 1 + self._connections % _HELD_PIECES
+        return 2 + self._connections % (_HELD_PIECES - 1)
 
     def put(self, connection: "StreamConnection") -> None:
         """Let `connection` parse what it holds, soon."""
@@ -116,7 +116,6 @@ class StreamConnection(asyncio.Protocol):
         self._timeout_s = 0.0
         self._stamps: list[float] = []  # of the pieces
         self._pieces: list[bytes] = []  # arrived, not parsed
-        self._held_bytes = 0
         self._lost_at: float | None = None
         self._queued = False
         self._phase = inbox.phase()
@@ -126,8 +125,7 @@ class StreamConnection(asyncio.Protocol):
         self._unread_head = b""
         self._head: ResponseHead | None = None
         self._body: Body | None = None
-        self._may_hold = False  # the answer cannot end but with the last chunk
-        self._hold = self._phase
+        self._hold = 1  # pieces; more when the answer cannot end but with the last chunk
         self._error_body = _ErrorBody()
 
     @property
@@ -190,12 +188,10 @@ class StreamConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._stamps.append(time.perf_counter())
         self._pieces.append(data)
-        self._held_bytes += len(data)
         if (
-            not self._may_hold
-            or len(self._pieces) >= self._hold
-            or self._held_bytes > _HELD_BYTES
+            len(self._pieces) >= self._hold
             or data.endswith(_LAST_CHUNK)
+            or len(data) > _LARGE_BYTES
         ):
             self._queue()
 
@@ -216,9 +212,9 @@ class StreamConnection(asyncio.Protocol):
     def parse_held(self) -> None:
         """Take what arrived since the last time."""
         stamps, pieces = self._stamps, self._pieces
-        self._stamps, self._pieces, self._held_bytes, self._queued = [], [], 0, False
+        self._stamps, self._pieces, self._queued = [], [], False
         taken = 0
-        if self._may_hold:
+        if self._hold > 1:
             self._hold = _HELD_PIECES
             taken = self._take_events(stamps, pieces)
         for n in range(taken, len(pieces)):
@@ -231,13 +227,13 @@ class StreamConnection(asyncio.Protocol):
         """Take the pieces that are simple, from the first on; how many."""
         if not isinstance(self._body, ChunkedBody) or self._body.midway:
             return 0
-        events = single_events(pieces)
+        taken, event_stamps, events = whole_events(stamps, pieces)
         if events:
             try:
-                self._sink.take_events(stamps[: len(events)], events)
+                self._sink.take_events(event_stamps, events)
             except BadAnswer as cause:
-                self._end(stamps[len(events) - 1], str(cause))
-        return len(events)
+                self._end(event_stamps[-1], str(cause))
+        return taken
 
     def _take(self, at: float, data: bytes | None) -> None:
         if self._answer is None:
@@ -276,7 +272,7 @@ class StreamConnection(asyncio.Protocol):
             data = rest  # 1xx: the answer is still to come
         self._head = head
         self._body = body_of(head)
-        self._may_hold = head.chunked
+        self._hold = self._phase if head.chunked else 1
         if head.status != 200:
             self._sink = self._error_body
         return rest
@@ -299,7 +295,7 @@ class StreamConnection(asyncio.Protocol):
 
     def _end(self, at: float, failure: str | None, *, timed_out: bool = False) -> None:
         answer, self._answer = self._answer, None
-        self._may_hold = False  # what comes now was not asked for, and is looked at once
+        self._hold = 1  # what comes now was not asked for, and is looked at once
         if answer is None or answer.done():
             return
         head = self._head

@@ -69,6 +69,7 @@ class Traffic:
         self._lag_max_s = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._bug: BaseException | None = None
+        self._result: LoadOutcome | None = None
 
     def run(self, drive: Callable[[], Awaitable[None]]) -> LoadOutcome:
         """Run a loop until `drive` has sent what it will; the rest is noted as not sent."""
@@ -76,9 +77,12 @@ class Traffic:
             _quiet_collector(),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
-            return runner.run(self._run(drive))
+            runner.run(self._run(drive))
+        assert self._result is not None
+        return self._result
 
-    async def _run(self, drive: Callable[[], Awaitable[None]]) -> LoadOutcome:
+    async def _run(self, drive: Callable[[], Awaitable[None]]) -> None:
+        """Leaves the result in place: asyncio formats a task that returned one, with all of it."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._take_bug)
         self._task = asyncio.current_task()
@@ -99,7 +103,7 @@ class Traffic:
             if outcome is None:
                 self.note_unsent(index)
         self._tell()
-        return self._outcome(
+        self._result = self._outcome(
             ClientHealth(
                 cpu_s=time.process_time() - cpu_before_s,
                 loop_lag_max_s=self._lag_max_s,
