@@ -49,6 +49,7 @@ class DraftRecorder:
     def __init__(self, path: Path, *, depth: int, topk: int) -> None:
         self._file = path.open("xb")
         self._file.write(MAGIC + _HEADER.pack(VERSION, depth, topk))
+        self.topk = topk
         self._shape = (depth, topk)
         self.flush()
 

@@ -48,6 +48,7 @@ class Engine:
     batch_log: BatchLog
     counters: RequestCounters
     trace: StepTrace | None
+    recorder: DraftRecorder | None
     seams: Seams
 
 
@@ -78,6 +79,7 @@ def load_engine(arguments: EngineArguments) -> Engine:
     cache = target.new_cache(slots)
     draft_cache = None if drafter is None else drafter.new_cache(slots)
     trace = None if arguments.step_trace is None else _open_trace(arguments.step_trace, seams)
+    recorder = _open_recording(arguments, settings, drafter)
     batch_log = BatchLog(
         settings.decode_log_interval,
         runs.draft,
@@ -88,7 +90,7 @@ def load_engine(arguments: EngineArguments) -> Engine:
     scheduler = Scheduler(
         runs,
         Prefill(target, cache, drafter, draft_cache, chunk_tokens=settings.chunked_prefill_size),
-        _step(arguments, runs, target, cache, drafter, draft_cache, seams),
+        _step(runs, target, cache, drafter, draft_cache, recorder, seams),
         StopRules(frozenset({target.config.eos_token_id}), tokenizer),
         batch_log,
         counters,
@@ -104,6 +106,7 @@ def load_engine(arguments: EngineArguments) -> Engine:
         batch_log=batch_log,
         counters=counters,
         trace=trace,
+        recorder=recorder,
         seams=seams,
     )
 
@@ -118,21 +121,19 @@ def _chat_template(folder: Path) -> str | None:
 
 
 def _step(
-    arguments: EngineArguments,
     settings: EngineSettings,
     target: Target,
     cache: KvCache,
     drafter: Drafter | None,
     draft_cache: KvCache | None,
+    recorder: DraftRecorder | None,
     seams: Seams,
 ) -> Step:
     draft = settings.draft
     if draft is None or drafter is None or draft_cache is None:
         return AutoregressiveStep(target, cache)
-    if arguments.record_drafts is not None:
-        topk = min(arguments.record_drafts_topk, drafter.config.vocab_size)
-        recorder = _open_recording(arguments.record_drafts, draft.block_size - 1, topk)
-        return RecordingStep(target, drafter, cache, draft_cache, recorder=recorder, topk=topk)
+    if recorder is not None:
+        return RecordingStep(target, drafter, cache, draft_cache, recorder)
     if draft.budget is None or draft.topk is None:
         return LinearStep(target, drafter, cache, draft_cache, seams)
     return TreeStep(
@@ -156,9 +157,16 @@ def _open_trace(path: Path, seams: Seams) -> StepTrace:
         ) from cause
 
 
-def _open_recording(path: Path, depth: int, topk: int) -> DraftRecorder:
+def _open_recording(
+    arguments: EngineArguments, settings: EngineSettings, drafter: Drafter | None
+) -> DraftRecorder | None:
+    if arguments.record_drafts is None or drafter is None or settings.draft is None:
+        return None
+    topk = min(arguments.record_drafts_topk, drafter.config.vocab_size)
     try:
-        return DraftRecorder(path, depth=depth, topk=topk)
+        return DraftRecorder(
+            arguments.record_drafts, depth=settings.draft.block_size - 1, topk=topk
+        )
     except OSError as cause:
         raise EngineError(
             f"the drafts cannot be recorded: {cause}",

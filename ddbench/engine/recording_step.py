@@ -24,16 +24,13 @@ class RecordingStep:
         drafter: Drafter,
         cache: KvCache,
         draft_cache: KvCache,
-        *,
         recorder: DraftRecorder,
-        topk: int,
     ) -> None:
         self._target = target
         self._drafter = drafter
         self._cache = cache
         self._draft_cache = draft_cache
         self._recorder = recorder
-        self._topk = topk
 
     def run(self, generations: Sequence[Generation]) -> list[StepOutcome]:
         batch = BatchTensors.of(generations)
@@ -50,7 +47,7 @@ class RecordingStep:
             prefix_lens=batch.prefix_lens,
         )
         choices = choose(output.logits[:, 0], generations)
-        top = log_probs.topk(self._topk, dim=-1)
+        top = log_probs.topk(self._recorder.topk, dim=-1)
 
         outcomes = []
         for row, (generation, choice) in enumerate(zip(generations, choices, strict=True)):

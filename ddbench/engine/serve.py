@@ -92,6 +92,7 @@ async def _serve(engine: Engine, listener: socket.socket) -> int:
     engine.scheduler.stop()
     await runner.cleanup()
     model.join(SHUTDOWN_S)
-    if engine.trace is not None:
-        engine.trace.close()
+    for file in (engine.trace, engine.recorder):
+        if file is not None:
+            file.close()
     return 1 if failed else 0
