@@ -7,7 +7,7 @@ anything else that differs: it stands beside every number. What neither side kno
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.measures import achieved_concurrency, client_trouble
@@ -100,11 +100,10 @@ _OF_NO_CONSEQUENCE = frozenset(
         "version",
     }
 )
-_SAMPLING = ("temperature", "ignore_eos", "max_new_tokens")
-_LOAD = (
-    *("prompts", "count", "route", "thinking", "logprobs"),
-    *("rate_per_s", "arrival", "burstiness"),
+_MAY_DIFFER_IN_LOAD = frozenset(
+    {"concurrency", "seed", "timeout_s", "record_drafts", "api_key_env"}
 )
+"""All else of a LoadConfig must be alike; the seed too where answers are sampled."""
 
 
 def differences(first: ComparedArm, second: ComparedArm) -> Differences:
@@ -139,6 +138,8 @@ def trouble_at(concurrency: int, trials: Sequence[RunResult]) -> list[str]:
     """Why an arm's trials at one concurrency cannot stand for it, in words; empty when they can."""
     if not trials:
         return ["no done trial"]
+    if not concurrency:
+        return ["an open loop asks for no concurrency, so there is none to pair at"]
     found = []
     for trial in trials:
         where = f"repeat {trial.trial.repeat}"
@@ -247,7 +248,8 @@ def _loads(first: ComparedArm, second: ComparedArm) -> Iterator[Difference]:
     mine, theirs = _load(first), _load(second)
     if mine is None or theirs is None:
         return
-    for name in _LOAD + _SAMPLING + (("seed",) if mine.temperature else ()):
+    names = [field.name for field in fields(LoadConfig) if field.name not in _MAY_DIFFER_IN_LOAD]
+    for name in [*names, *(["seed"] if mine.temperature else [])]:
         yield from _unequal(
             name.replace("_", " "), str(getattr(mine, name)), str(getattr(theirs, name))
         )

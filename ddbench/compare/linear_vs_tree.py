@@ -74,6 +74,8 @@ class LinearVsTree:
     """refused: tree -> why it was not compared. budgets: by concurrency."""
 
     runs: tuple[str, ...]
+    engines: tuple[str, ...]
+    visits: int
     pairs: tuple[Pair, ...]
     refused: Mapping[str, str]
     losslessness: tuple[Losslessness, ...]
@@ -113,6 +115,8 @@ def compare_linear_with_trees(
     at = sorted({cell.concurrency for pair in pairs for cell in pair.cells})
     return LinearVsTree(
         runs=tuple(dict.fromkeys(arm.run for arm in everyone)),
+        engines=tuple(dict.fromkeys(arm.server.engine for arm in everyone)),
+        visits=len({trial.trial.visit for arm in everyone for trial in arm.trials}),
         pairs=tuple(pairs),
         refused=refused,
         losslessness=tuple(losslessness(everyone)),

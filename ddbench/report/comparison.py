@@ -8,6 +8,7 @@ from ddbench.compare.gate import Difference
 from ddbench.compare.linear_vs_tree import Cell, LinearVsTree, Pair
 from ddbench.compare.lossless import Losslessness
 from ddbench.compare.why import Decomposition
+from ddbench.report.notes import EMBEDDED
 from ddbench.report.numbers import NOT_MEASURED, interval_text
 from ddbench.report.sections import Said, Section, Sentence, Words
 from ddbench.stats.interval import Interval
@@ -46,7 +47,7 @@ def sections(comparison: LinearVsTree) -> list[Section]:
     found += _acceptance(comparison.pairs)
     if comparison.budgets:
         found.append(_budgets(comparison.budgets))
-    found.append(Section("How to read this", ((METHODS,), (_WHY,))))
+    found.append(Section("How to read this", (*_caveats(comparison), (METHODS,), (_WHY,))))
     return found
 
 
@@ -54,6 +55,8 @@ def sections(comparison: LinearVsTree) -> list[Section]:
 
 
 def _answers(comparison: LinearVsTree) -> Iterator[Sentence]:
+    if "embedded" in comparison.engines:
+        yield (f"Measured on the {EMBEDDED}.",)
     for pair in comparison.pairs:
         for cell in pair.cells:
             yield _answer(pair, cell)
@@ -97,6 +100,11 @@ def _chains(pairs: Sequence[Pair]) -> Iterator[Sentence]:
                 *(Said(chain.chain), " and ", Said(chain.linear)),
                 f" at concurrency {chain.concurrency}: {chain.sentence}.",
             )
+
+
+def _caveats(comparison: LinearVsTree) -> Iterator[Sentence]:
+    if comparison.visits < 2:
+        yield ("One visit: drift and launch-to-launch variance not measured.",)
 
 
 # ---------------------------------------------------------------- tables
