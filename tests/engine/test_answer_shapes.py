@@ -156,13 +156,13 @@ def test_a_stop_is_left_out_of_the_text_unless_asked_for(kind, url):
         body = {"text": "def add(a, b):", "sampling_params": {**GREEDY, **sampling}}
         return requests.post(f"{url}/generate", json=body, timeout=30).json()
 
-    full = write(ignore_eos=False)
+    full = write()
     middle = len(full["text"]) // 2
     stop = full["text"][middle : middle + 2] if kind == "a string" else full["output_ids"][6]
     name = "stop" if kind == "a string" else "stop_token_ids"
 
-    trimmed = write(**{name: [stop]}, ignore_eos=False)
-    kept = write(**{name: [stop]}, ignore_eos=False, no_stop_trim=True)
+    trimmed = write(**{name: [stop]})
+    kept = write(**{name: [stop]}, no_stop_trim=True)
 
     assert trimmed["meta_info"]["finish_reason"] == {"type": "stop", "matched": stop}
     assert trimmed["output_ids"] == kept["output_ids"]

@@ -54,7 +54,7 @@ def test_it_answers_once_it_says_ready_and_a_signal_ends_it_in_mid_answer(launch
 
         engine.process.send_signal(signum)
 
-        assert engine.process.wait(5) == 0
+        assert engine.process.wait(20) == 0
         assert "Traceback" not in engine.log
         answer.close()
 
