@@ -1,6 +1,7 @@
 """The usual case of a stream, made quick: what leaves the socket is whole chunks, each one event.
 
-Anything else is left to http_body and sse, which know all that the standards allow.
+Anything else is left to http_body and sse, which know all that the standards allow. Here a size may
+also be what int() takes beyond hexadecimal digits (a sign, `0x`): no server writes that.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,6 @@ def whole_events(
     try:
         for at, piece in zip(stamps, pieces, strict=True):
             line = piece.find(b"\r\n")
-            # int() takes signs, spaces and underscores, too; none of them can fit the length.
             end = line + int(piece[:line], 16)
             if (
                 end + 4 == len(piece)
