@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import requests
 
+from ddbench.load.prompts import read_prompts
+
 CAPTURED = Path(__file__).parent.parent / "fixtures" / "sglang-0.5.23-cpu"
 
 ADDED = {
@@ -153,9 +155,11 @@ def test_a_stream_ends_with_the_answer_that_is_not_streamed(url):
 @pytest.mark.parametrize("kind", ["a token", "a string"])
 def test_a_stop_is_left_out_of_the_text_unless_asked_for(kind, url):
     def write(**sampling) -> dict:
-        body = {"text": "def add(a, b):", "sampling_params": {**GREEDY, **sampling}}
+        sampling = {**GREEDY, "ignore_eos": False, **sampling}
+        body = {"text": prompt.text, "sampling_params": sampling}
         return requests.post(f"{url}/generate", json=body, timeout=30).json()
 
+    (prompt,) = read_prompts("builtin:code", 1)
     full = write()
     middle = len(full["text"]) // 2
     stop = full["text"][middle : middle + 2] if kind == "a string" else full["output_ids"][6]
