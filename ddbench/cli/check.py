@@ -23,7 +23,9 @@ class OutputFormat(StrEnum):
 def check(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Run folders, server logs (- is stdin), traces, answers."),
+        typer.Argument(
+            help="Run folders, server logs (- is stdin), traces, answers, results of other tools."
+        ),
     ] = None,
     unit: Annotated[
         list[str] | None, typer.Option(help="The journal of a systemd unit; may repeat.")

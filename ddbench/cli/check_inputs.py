@@ -1,4 +1,4 @@
-"""Where `ddbench check` gets its evidence: run folders, server logs, step traces, answers."""
+"""Where `ddbench check` gets its evidence: runs, logs, step traces, answers, other tools."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,13 +29,17 @@ from ddbench.records import (
     ServerConfig,
     StartupFact,
 )
-from ddbench.runs.foreign.read import is_tool_result, read_tool_results
+from ddbench.runs.foreign.read import KNOWN, is_tool_result, read_tool_results
 from ddbench.runs.store import RunStore
 
 WINDOWS_A_PART = 100_000  # a longer log is checked in parts, so that memory stays constant
 MOST_JSON_BYTES = 64 << 20
 HEAD_BYTES = 1 << 20
 SSE = b"data: "
+GIVE = (
+    "Give a run folder, a server log, a step trace, answers of /generate, or a result file of "
+    f"{KNOWN}."
+)
 
 
 @dataclass(slots=True)
@@ -234,7 +238,7 @@ def _log(records: Iterator[LoggedRecord], name: str, reading: Reading) -> Iterat
     elif not boots:
         raise LogFormatError(
             f"{name} holds no line that SGLang or vLLM writes",
-            remedy="Give the log of a server, a run folder, a step trace or answers of /generate.",
+            remedy=GIVE,
         )
 
 
@@ -369,5 +373,5 @@ def _ratio(meta: Mapping[str, Any], name: str) -> float | None:
 def _not_ours(path: Path, why: str) -> LogFormatError:
     return LogFormatError(
         f"{path} cannot be checked: {why}",
-        remedy="Give a run folder, a server log, a step trace or answers of /generate.",
+        remedy=GIVE,
     )
