@@ -14,8 +14,9 @@ from ddbench.compare.acceptance import (
 )
 from ddbench.compare.arms import ComparedArm, linear_arm, tree_arms
 from ddbench.compare.chain import ChainEquivalence, chain_equivalence
+from ddbench.compare.conditions import Difference
 from ddbench.compare.crossover import Crossover, crossover
-from ddbench.compare.gate import UNLIKE, Difference, differences, require_comparable, trouble_at
+from ddbench.compare.gate import UNLIKE, differences, require_comparable, trouble_at
 from ddbench.compare.lossless import Losslessness, losslessness
 from ddbench.compare.pairing import Ratios, ratios, shared_concurrencies
 from ddbench.compare.verdicts import TEST_CONFIDENCE, Verdict, detectable_sentence, verdict

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ddbench.compare.answers import Agreement, agreement, self_agreement
 from ddbench.compare.arms import ComparedArm, plain_arm
-from ddbench.compare.gate import Difference, differences
+from ddbench.compare.conditions import Difference, refusing
 from ddbench.compare.pairing import shared_concurrencies
 
 Outcome = Literal["lossless", "near ties", "lossy", "not known", "not compared"]
@@ -57,7 +57,7 @@ def losslessness(arms: Sequence[ComparedArm]) -> list[Losslessness]:
 
 def _at(plain: ComparedArm, arm: ComparedArm, concurrency: int) -> Losslessness:
     reference, trials = plain.at(concurrency), arm.at(concurrency)
-    why = [str(d) for d in differences(plain, arm).refused if _matters(d)]
+    why = [str(d) for d in refusing(plain, arm) if _matters(d)]
     if trials[0].trial.load.temperature != 0.0:
         why.append("sampled answers differ by chance; run at temperature 0")
     found = None if why else agreement(reference, trials)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ddbench.compare.acceptance import BudgetStep, Depth, Group
 from ddbench.compare.answers import Agreement
-from ddbench.compare.gate import Difference
+from ddbench.compare.conditions import Difference
 from ddbench.compare.linear_vs_tree import Cell, LinearVsTree, Pair
 from ddbench.compare.lossless import Losslessness
 from ddbench.compare.why import Decomposition
