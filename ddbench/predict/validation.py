@@ -66,8 +66,10 @@ def validate(recorded: RecordedArm, results: Sequence[RunResult]) -> list[ArmVal
     requests: dict[str, list[tuple[RunResult, RequestCompleted]]] = {}
     for result in results:
         server = result.trial.server
-        if server.speculation.algorithm is not None and recorded.speaks_for(server):
-            requests.setdefault(result.trial.arm, []).extend((result, r) for r in result.completed)
+        if server.speculation.algorithm is None or not recorded.speaks_for(server):
+            continue
+        for request in result.completed:
+            requests.setdefault(result.trial.arm, []).append((result, request))
     return [_validate_arm(recorded, prompts, arm, of_arm) for arm, of_arm in requests.items()]
 
 

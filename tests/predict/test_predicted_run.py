@@ -230,6 +230,15 @@ def test_a_step_too_many_fails_the_validation_and_is_named(
     assert not difference.is_tie
 
 
+def test_a_trial_without_an_answer_is_not_compared(
+    recorded: tuple[RecordedArm, list[RunResult], str],
+) -> None:
+    arm, results, _ = recorded
+    result = next(r for r in results if r.trial.arm == "linear-8")
+
+    assert validate(arm, [replace(result, requests=())]) == []
+
+
 def test_another_text_is_not_compared(recorded: tuple[RecordedArm, list[RunResult], str]) -> None:
     arm, results, _ = recorded
     result = next(r for r in results if r.trial.arm == "linear-8")
