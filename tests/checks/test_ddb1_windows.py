@@ -44,6 +44,14 @@ def test_accept_len_tells_why_depth_equals_commit(window, fired, commit, accept_
     fired("DDB101", log, words)
 
 
+def test_a_root_that_is_counted_is_named_though_answers_end_in_some_windows(window, fired, silent):
+    """Each answer that ends explains the whole excess of a short window, but none explains all."""
+    counted = ((3.0, 3.0), (4.0, 4.0), (3.5, 3.0), (2.0, 2.0))
+
+    fired("DDB101", depth_log(window, *counted, accept_len_logged=None), "counts the root")
+    silent("DDB101", depth_log(window, (3.0, 4.0), (4.0, 5.0), (2.0, 3.0)))
+
+
 def test_depth_one_above_commit_is_both_faults(window, fired):
     log = depth_log(window, (4.0, 3.0), (5.0, 4.0))
 

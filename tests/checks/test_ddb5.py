@@ -63,3 +63,4 @@ def test_text_that_is_no_text_fires(healthy, answer, fired, silent):
     garbage = answer(text="ab\ufffd\ufffdc\ufffdd\ufffde" * 3)
     fired("DDB504", replace(healthy, requests=(garbage,)), "12 of 27")
     silent("DDB504", replace(healthy, requests=(answer(text="caf" + "\ufffd" * 5),)))
+    fired("DDB504", replace(healthy, requests=(answer(text="\ufffd" * 40),)), "37 of 40")
