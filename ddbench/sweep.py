@@ -53,12 +53,13 @@ from ddbench.server.systemd.undo import stop_leftover_units
 
 @dataclass(frozen=True, slots=True)
 class PassStarted:
-    trials: int
+    trials: tuple[Trial, ...]  # to be run, unless spared
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchStarted:
     arm: str
+    log_path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def run_sweep(
         trials = sweep.not_done(asked)[: only.limit]
         for _ in range(1 + retries):
             todo = sweep.not_done(trials)
-            notify(PassStarted(len(todo)))
+            notify(PassStarted(tuple(todo)))
             for server, group in by_launch(todo):
                 pending = deque(group)
                 while pending:  # a server that died in mid-trial is launched again for the rest
@@ -212,8 +213,8 @@ class _Sweep:
 
     def run_launch(self, server: ServerConfig, pending: deque[Trial]) -> None:
         """Launch once, and take trials off `pending` for as long as the server lives."""
-        self._notify(LaunchStarted(pending[0].arm))
         log_path = self._store.new_log_path(pending[0].arm)
+        self._notify(LaunchStarted(pending[0].arm, log_path))
         launch = Launch(server, (), log_path.name, None, Environment({}, {}), None)
         try:
             port = server.port or free_port(server.host)

@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from ddbench.records import SweepPlan
-    from ddbench.sweep import Selection
+    from ddbench.sweep import Event, Selection
 
 PIPED_COLUMNS = 110
 
@@ -36,6 +36,14 @@ def sweep(
         int | None,
         typer.Option(help="Shuffle the order of servers and concurrencies; A-B-B-A stays."),
     ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Lines instead of a live table, on terminals too.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Nothing but errors and results.")] = False,
+    events: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Each event as a JSON line; - is stderr, and no table."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be run, and how long; run nothing.")
     ] = False,
@@ -43,7 +51,8 @@ def sweep(
     """Launch every server of a sweep, drive it, and store what it did."""
     from rich.console import Console
 
-    from ddbench.cli.live import LiveView
+    from ddbench.cli.event_lines import event_lines
+    from ddbench.cli.live import LiveView, View
     from ddbench.errors import PlanError
     from ddbench.plan.read import parse_sweep, read_sweep
     from ddbench.report.terminal import summary_table
@@ -68,16 +77,25 @@ def sweep(
     if dry_run:
         _foretell(plan, resume, only)
         return
+    view: View = "quiet" if quiet or events == "-" else "plain" if plain else "live"
     try:
-        with LiveView() as view:
+        with event_lines(events) as lines, LiveView(view) as live:
+
+            def notify(event: "Event") -> None:
+                live.show(event)
+                if lines is not None:
+                    lines.show(event)
+
             outcome = run_sweep(
                 plan,
                 folder,
-                notify=view.show,
+                notify=notify,
                 resume=resume is not None,
                 retries=retry,
                 only=only,
             )
+            if lines is not None:
+                lines.write("sweep_ended", {"failed": outcome.failed, "left": outcome.left})
     except KeyboardInterrupt:
         typer.echo(f"interrupted; go on with `ddbench sweep --resume {folder}`", err=True)
         raise typer.Exit(130) from None
