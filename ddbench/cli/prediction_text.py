@@ -88,7 +88,12 @@ def show_prediction(
             for line in _verdict(forecaster, concurrency, ranked, asked, _typical(held_out)):
                 console.print(line)
             console.print()
-        for line in (*_held_out_lines(held_out), *_to_measure(wanted), *_how_to_read(forecaster)):
+        for line in (
+            *_held_out_lines(held_out),
+            *_repeats_line(forecaster),
+            *_to_measure(wanted),
+            *_how_to_read(forecaster),
+        ):
             console.print(line)
     if outputs.next_sweep is not None:
         outputs.next_sweep.write_text(next_sweep(plan_text, wanted), encoding="utf-8")
@@ -288,6 +293,16 @@ def _held_out_lines(held_out: Sequence[HeldOut]) -> Iterator[str]:
         f"{len(errors)} timed tree cells predicted from the others; {ends} at the ends of the "
         "widths cannot be held out."
     )
+
+
+def _repeats_line(forecaster: Forecaster) -> Iterator[str]:
+    """No prediction can be better than what it is held against."""
+    spreads = [cell.spread for cell in forecaster.cells if cell.spread is not None]
+    if spreads:
+        yield (
+            f"Timed cells themselves: their repeats differ by {median(spreads):.1%} in the median, "
+            f"{max(spreads):.1%} at worst."
+        )
 
 
 def _to_measure(wanted: Sequence[Speculation]) -> Iterator[str]:

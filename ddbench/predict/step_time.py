@@ -42,6 +42,7 @@ class Cell:
     cost: Cost
     tokens_per_s: float
     has_graphs: bool
+    spread: float | None = None  # of its repeats' tok/s: (largest - smallest) / mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,19 @@ def _cell(results: Sequence[RunResult]) -> Cell | None:
         ),
         tokens_per_s=sum(request.completion_tokens for request in requests) / wall_s,
         has_graphs=any(window.graph for result in results for window in result.log.decode),
+        spread=_spread(results),
     )
+
+
+def _spread(results: Sequence[RunResult]) -> float | None:
+    rates = [
+        sum(request.completion_tokens for request in result.completed) / result.wall_s
+        for result in results
+        if result.wall_s
+    ]
+    if len(rates) < 2:
+        return None
+    return (max(rates) - min(rates)) * len(rates) / sum(rates)
 
 
 def _mean(costs: Sequence[Cost]) -> Cost:
