@@ -30,6 +30,17 @@ def run_closed_loop(
         LoadError: base_url is not an http URL, or there is nothing to send.
         KeyboardInterrupt: after the sockets were closed.
     """
+    return timed_closed_loop(base_url, prompts, load, on_progress=on_progress)[1]
+
+
+def timed_closed_loop(
+    base_url: str,
+    prompts: Sequence[Prompt],
+    load: LoadConfig,
+    *,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> tuple[float, LoadOutcome]:
+    """As run_closed_loop, with the time.perf_counter() from which the outcome's sends count."""
     dialogue = open_dialogue(base_url, load)
     if not prompts or load.concurrency < 1:
         raise LoadError(
@@ -38,7 +49,8 @@ def run_closed_loop(
         )
     traffic = Traffic(dialogue, prompts, load, on_progress)
     workers = min(load.concurrency, len(prompts))
-    return traffic.run(_ClosedLoop(traffic, workers, len(prompts)).drive)
+    outcome = traffic.run(_ClosedLoop(traffic, workers, len(prompts)).drive)
+    return traffic.first_sent_at, outcome
 
 
 class _ClosedLoop:

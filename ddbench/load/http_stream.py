@@ -26,7 +26,7 @@ ERROR_BODY_LIMIT_BYTES = 64 * 1024
 _HELD_PIECES = 16  # of an answer, before they are parsed together
 _LARGE_BYTES = 16 * 1024  # a piece that is not held
 _PARSED_PER_TURN = 8  # connections; then the sockets are read again
-_LAST_CHUNK = b"0\r\n\r\n"
+_EVENT_END = b"\n\n\r\n"  # of a chunk that ends an event, and never of an answer
 
 
 class Sink(Protocol):
@@ -190,7 +190,7 @@ class StreamConnection(asyncio.Protocol):
         self._pieces.append(data)
         if (
             len(self._pieces) >= self._hold
-            or data.endswith(_LAST_CHUNK)
+            or not data.endswith(_EVENT_END)
             or len(data) > _LARGE_BYTES
         ):
             self._queue()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from ddbench.load.closed_loop import run_closed_loop
 from ddbench.load.open_loop import run_open_loop
 from ddbench.load.progress import Progress
+from ddbench.load.shards import STREAMS_PER_PROCESS, run_sharded
 from ddbench.records import LoadConfig, LoadOutcome, Prompt
 
 
@@ -15,6 +16,11 @@ def run_load(
     *,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> LoadOutcome:
-    """A closed loop at a concurrency, or an open one at a rate; see there."""
-    run = run_closed_loop if load.rate_per_s is None else run_open_loop
+    """A closed loop at a concurrency, by several processes where it is large; or an open loop."""
+    if load.rate_per_s is not None:
+        run = run_open_loop
+    elif load.concurrency > STREAMS_PER_PROCESS:
+        run = run_sharded
+    else:
+        run = run_closed_loop
     return run(base_url, prompts, load, on_progress=on_progress)

@@ -52,6 +52,7 @@ class Traffic:
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self.started_at: float | None = None
+        self.first_sent_at = 0.0  # once the load is over
         self.given_up: str | None = None
         self._dialogue = dialogue
         self._prompts = prompts
@@ -211,6 +212,7 @@ class Traffic:
         assert len(outcomes) == len(self._prompts)
         first_s = min(outcome.sent_s for outcome in outcomes)
         assert self.started_at is not None
+        self.first_sent_at = self.started_at + first_s
         return LoadOutcome(
             requests=tuple(replace(o, sent_s=o.sent_s - first_s) for o in outcomes),
             wall_s=max(0.0, self._last_byte_at - self.started_at - first_s),

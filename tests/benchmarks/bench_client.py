@@ -5,8 +5,10 @@
     raw      an asyncio protocol on uvloop with orjson: events found, stamped, parsed; no more
     ours     run_closed_loop
     aiohttp  aiohttp on uvloop with orjson, each event stamped when the session hands it out
+    sglang   what `python -m sglang.bench_serving` streams with; --sglang-python or
+             $DDBENCH_SGLANG_PYTHON names an interpreter that has SGLang, without one it is left out
 
-All three talk to tests/load/scheduled_server.py, a process of its own, each from a process of its
+All talk to tests/load/scheduled_server.py, a process of its own, each from a process of its
 own, in turns. CPU is that of the client's process over the load. The truth is when the server read
 the request and wrote the events: TTFT error leaves out the first wave, whose requests arrive at
 once; inter-chunk error is of the gap between two events of a stream. The best of the rounds counts.
@@ -18,6 +20,7 @@ aiohttp 28.2/28.2; with --incremental raw 10.8/11.2, ours 18.9/15.9, aiohttp 29.
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -35,7 +38,8 @@ from ddbench.records import LoadConfig, Prompt, RequestCompleted
 
 SERVER = Path(__file__).parent.parent / "load" / "scheduled_server.py"
 REQUESTS_PER_STREAM = 3
-CLIENTS = ("raw", "ours", "aiohttp")
+SGLANG_CLIENT = Path(__file__).parent / "sglang_bench_client.py"
+CLIENTS = ("raw", "ours", "aiohttp", "sglang")
 
 Times = dict[str, tuple[float, list[float]]]  # prompt -> TTFT, then the stamps
 
@@ -137,15 +141,17 @@ def quantile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def measure(client: str, port: int, streams: int) -> dict[str, float]:
+def measure(client: str, port: int, streams: int, sglang_python: str = "") -> dict[str, float]:
     """us per chunk; median TTFT error and p99 inter-chunk error in ms."""
     argv = [sys.executable, __file__, "--client", client, "--port", str(port)]
-    ran = subprocess.run(
-        [*argv, "--streams", str(streams)], check=True, capture_output=True, text=True
-    )
+    argv += ["--streams", str(streams)]
+    if client == "sglang":
+        requests = str(streams * REQUESTS_PER_STREAM)
+        argv = [sglang_python, str(SGLANG_CLIENT), str(port), str(streams), requests]
+    ran = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/log") as response:
         truth = {record["prompt"]: record for record in json.load(response)}
-    result = json.loads(ran.stdout)
+    result = json.loads(ran.stdout.splitlines()[-1])
     times = result["times"]
     ttft, gaps = [], []
     for prompt, (ttft_s, stamps) in times.items():
@@ -166,23 +172,28 @@ def main() -> None:
     parser.add_argument("--streams", type=int, nargs="+", default=[128, 256])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--incremental", action="store_true")
+    parser.add_argument("--clients", choices=CLIENTS, nargs="+", default=CLIENTS)
+    parser.add_argument("--sglang-python", default=os.environ.get("DDBENCH_SGLANG_PYTHON", ""))
     parser.add_argument("--client", choices=CLIENTS)
     parser.add_argument("--port", type=int)
     options = parser.parse_args()
     if options.client:
         run_client(options.client, options.port, options.streams[0])
         return
+    clients = [client for client in CLIENTS if client in {"raw", *options.clients}]
+    if not options.sglang_python and "sglang" in clients:
+        clients.remove("sglang")
     argv = [sys.executable, str(SERVER), *(["--incremental"] if options.incremental else [])]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         print("streams client  us/chunk  x raw  TTFT error p50 ms  inter-chunk error p99 ms")
         for streams in options.streams:
-            found: dict[str, list[dict[str, float]]] = {client: [] for client in CLIENTS}
+            found: dict[str, list[dict[str, float]]] = {client: [] for client in clients}
             for turn in range(options.rounds):
-                for client in CLIENTS if turn % 2 == 0 else reversed(CLIENTS):
-                    found[client].append(measure(client, port, streams))
-            best = {c: {k: min(r[k] for r in found[c]) for k in found[c][0]} for c in CLIENTS}
+                for client in clients if turn % 2 == 0 else reversed(clients):
+                    found[client].append(measure(client, port, streams, options.sglang_python))
+            best = {c: {k: min(r[k] for r in found[c]) for k in found[c][0]} for c in clients}
             for client, row in best.items():
                 ratio = row["us"] / best["raw"]["us"]
                 print(
