@@ -344,6 +344,11 @@ def _require_supported(plan: SweepPlan) -> None:
             f"this version of ddbench does not do `{missing[0]}` yet",
             remedy="Take the key out of the sweep file.",
         )
+    if len({load.rate_per_s for load in plan.loads}) > 1:
+        raise PlanError(
+            "this version of ddbench cannot report on several rates in one run: it would mix them",
+            remedy="Write one sweep file a rate.",
+        )
 
 
 def _require_recording(path: Path) -> None:

@@ -102,6 +102,19 @@ def test_an_open_loop_is_stored_with_its_lateness(attach: Any) -> None:
     assert sent[-1] > 0
 
 
+def test_several_rates_in_one_run_are_refused_until_reports_tell_them_apart(
+    ddbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    sweep = tmp_path / "rates.yaml"
+    sweep.write_text("name: rates\narms: [autoregressive]\nload: {rate: [1, 2]}\n")
+
+    done = ddbench("sweep", sweep, "--out", tmp_path / "run")
+
+    assert done.returncode == 2
+    assert "cannot report on several rates" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_conversations_are_rendered_as_the_server_would(attach: Any, tmp_path: Path) -> None:
     """The engine renders on its chat route with code of its own: same prompt, same answer."""
     prompts = conversations(tmp_path)
