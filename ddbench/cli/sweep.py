@@ -52,6 +52,7 @@ def sweep(
     from rich.console import Console
 
     from ddbench.cli.event_lines import event_lines
+    from ddbench.cli.interrupt import raise_if_interrupted
     from ddbench.cli.live import LiveView, View
     from ddbench.errors import PlanError
     from ddbench.plan.read import parse_sweep, read_sweep
@@ -82,6 +83,7 @@ def sweep(
         with event_lines(events) as lines, LiveView(view) as live:
 
             def notify(event: "Event") -> None:
+                raise_if_interrupted()
                 live.show(event)
                 if lines is not None:
                     lines.show(event)

@@ -28,6 +28,7 @@ _CPU_ENV = {
     "CUDA_VISIBLE_DEVICES": "",  # with a GPU in sight SGLang mixes the two code paths
     "DDBENCH_SGLANG_CPU": "1",
     "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",  # tiny matrices: threads that wait for each other cost more
     "PYTHONDONTWRITEBYTECODE": "",  # else three processes compile SGLang at every start
     "SGLANG_PLATFORM": "ddbench_cpu",
     "SGLANG_USE_CPU_ENGINE": "1",
