@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -146,7 +147,7 @@ def survivors(sweeper: Sweeper, tmp_path: Path) -> Callable[..., Iterator[Run]]:
                 # as a user would: what was killed before there was a run is started again
                 exists = (folder / "run.sqlite").exists()
                 what = ("--resume", folder) if exists else (sweep, "--out", folder)
-                pid = sweeper.start("sweep", *what)
+                pid, started_at = sweeper.start("sweep", *what), time.monotonic()
                 moment_s = moments.uniform(0.0, longest_s) if left else ENDLESS_S
                 if (code := sweeper.ended(moment_s)) is None:
                     os.kill(pid, signal.SIGKILL)
@@ -157,6 +158,8 @@ def survivors(sweeper: Sweeper, tmp_path: Path) -> Callable[..., Iterator[Run]]:
                 else:
                     assert code == 0, sweeper.log.read_text()[-2000:]
                     ended = True
+                    if not exists:  # nobody killed it: as long as the machine takes by now
+                        longest_s = time.monotonic() - started_at
             yield Run(folder)
 
     return run
