@@ -1,6 +1,8 @@
 """A closed loop: so many connections, each of which sends its next prompt when one is answered.
 
-All connections are open before the clock starts.
+All connections are open before the clock starts. The first sends are a little apart: requests that
+come in one instant wait for each other at the client and at the server, and look slower than any
+later one.
 """
 
 import asyncio
@@ -9,9 +11,13 @@ from collections.abc import Callable, Sequence
 
 from ddbench.errors import LoadError
 from ddbench.load.dialogue import open_dialogue
+from ddbench.load.pause import sleep_until
 from ddbench.load.progress import Progress
 from ddbench.load.traffic import Traffic
 from ddbench.records import LoadConfig, LoadOutcome, Prompt
+
+STAGGER_S = 0.001  # between two first sends
+LONGEST_STAGGER_S = 0.25  # between the first and the last of them
 
 
 def run_closed_loop(
@@ -58,14 +64,15 @@ class _ClosedLoop:
         self._traffic = traffic
         self._workers = workers
         self._indexes = iter(range(prompts))
+        self._stagger_s = min(STAGGER_S, LONGEST_STAGGER_S / workers)
 
     async def drive(self) -> None:
         gate = asyncio.Barrier(self._workers)
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._workers):
-                group.create_task(self._work(gate))
+            for number in range(self._workers):
+                group.create_task(self._work(number, gate))
 
-    async def _work(self, gate: asyncio.Barrier) -> None:
+    async def _work(self, number: int, gate: asyncio.Barrier) -> None:
         """One worker: its connection, and the prompts that it gets to."""
         traffic = self._traffic
         connection = await traffic.connect()
@@ -73,7 +80,8 @@ class _ClosedLoop:
             await gate.wait()
             if traffic.started_at is None:
                 traffic.started_at = time.perf_counter()
-            due_at = traffic.started_at
+            due_at = traffic.started_at + number * self._stagger_s
+            await sleep_until(due_at)
             for index in self._indexes:
                 if connection is None or not connection.usable:
                     if connection is not None:

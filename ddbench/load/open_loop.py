@@ -12,6 +12,7 @@ from ddbench.errors import LoadError
 from ddbench.load.arrivals import arrival_times
 from ddbench.load.dialogue import open_dialogue
 from ddbench.load.http_stream import StreamConnection
+from ddbench.load.pause import sleep_until
 from ddbench.load.progress import Progress
 from ddbench.load.traffic import Traffic
 from ddbench.records import LoadConfig, LoadOutcome, Prompt
@@ -58,7 +59,7 @@ class _OpenLoop:
             async with asyncio.TaskGroup() as group:
                 for index, arrival_s in enumerate(self._arrivals_s):
                     due_at = started_at + arrival_s
-                    await _sleep_until(due_at - PREPARE_S)
+                    await sleep_until(due_at - PREPARE_S)
                     if self._traffic.given_up is not None:
                         break
                     group.create_task(self._request(index, due_at))
@@ -72,7 +73,7 @@ class _OpenLoop:
             self._traffic.note_unsent(index)
             return
         try:
-            await _sleep_until(due_at)
+            await sleep_until(due_at)
             ended_at = await self._traffic.send(index, connection, due_at)
         except BaseException:
             await connection.closed()
@@ -87,9 +88,3 @@ class _OpenLoop:
                 return connection
             await connection.closed()
         return await self._traffic.connect()
-
-
-async def _sleep_until(at: float) -> None:
-    # A timer may ring up to a millisecond early, and an event would be set by such a timer.
-    while (left_s := at - time.perf_counter()) > 0:  # noqa: ASYNC110
-        await asyncio.sleep(left_s)

@@ -71,6 +71,15 @@ def test_times_count_from_the_first_send(rude_url: str, ask: Any) -> None:
     assert last.sent_s + last.e2e_s <= outcome.wall_s < last.sent_s + last.e2e_s + 0.5
 
 
+def test_first_sends_are_a_little_apart_and_not_late_for_it(rude_url: str, ask: Any) -> None:
+    outcome = ask(rude_url, *["trickle"] * 8, concurrency=8)
+
+    due = sorted(request.sent_s - request.lateness_s for request in outcome.requests)
+    assert [b - a for a, b in pairwise(due)] == pytest.approx([0.001] * 7)
+    assert min(request.lateness_s for request in outcome.requests) >= 0
+    assert max(request.sent_s for request in outcome.requests) >= 0.006
+
+
 def test_a_connection_the_server_closed_is_opened_again(rude_url: str, ask: Any) -> None:
     outcome = ask(rude_url, "closes-politely", "until-close", "healthy")
 
