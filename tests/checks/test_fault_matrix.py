@@ -1,6 +1,7 @@
 """Every planted fault is found by the rules that are meant to find it, and by few others.
 
-Real servers, real sweeps: a few minutes. Not part of the default run: `pytest -m faults`.
+Real servers, real sweeps: a few minutes. Not part of the default run: `pytest -m faults`, with
+`-k NAME` for one of them.
 `DDBENCH_FAULT_MATRIX=write` also writes what was measured to ddbench/checks/fault_matrix.json, and
 `python -m ddbench.checks.index` puts it into the index of the rules.
 
@@ -14,7 +15,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,6 +95,10 @@ class Case:
     env: Mapping[str, str] = field(default_factory=dict)
     timed: bool = False  # the fault is one of timing
     answers: bool = False  # seen in whole answers of /generate, which a sweep does not keep
+
+    @property
+    def doses(self) -> set[float]:
+        return {1.0, self.least}
 
     def key(self, dose: float) -> str:
         return f"{self.fault}-{self.arm}-{round(dose * self.dose * 10_000)}"
@@ -338,18 +343,20 @@ def sweep_text(name: str, load: Load, arms: Mapping[str, str]) -> str:
     )
 
 
-def arms_of(name: str, load: Load, doses: Mapping[str, set[float]], traces: Path) -> dict[str, str]:
+def arms_of(name: str, cases: Iterable[Case], traces: Path) -> dict[str, str]:
     """Healthy arms by their kind, faulty ones by fault and dose; all write step traces."""
+
+    load = LOADS[name]
 
     def settings(key: str, kind: str, fault: str, env: Mapping[str, str]) -> str:
         flags = f"decode-log-interval: {load.interval}, step-trace: {traces / key}.jsonl{fault}"
         return f"{ARMS[kind]}, flags: {{{flags}}}, env: {json.dumps(dict(env))}"
 
     arms = {f"healthy-{kind}": settings(f"healthy-{kind}", kind, "", {}) for kind in load.healthy}
-    for case in CASES:
+    for case in cases:
         if case.answers or name not in (case.load, case.also):
             continue
-        for dose in doses[case.fault]:
+        for dose in case.doses:
             fault = f', fault: "{case.fault}:{dose * case.dose:g}"'
             arms[case.key(dose)] = settings(case.key(dose), case.arm, fault, case.env)
     return arms
@@ -364,11 +371,11 @@ class Job:
     arms: Mapping[str, str]
 
 
-def jobs(doses: Mapping[str, set[float]], folder: Path, names: Iterable[str]) -> list[Job]:
+def jobs(cases: Sequence[Case], names: Iterable[str], folder: Path) -> list[Job]:
     found = []
     for name in names:
         (traces := folder / f"{name}-traces").mkdir()
-        arms = list(arms_of(name, LOADS[name], doses, traces).items())
+        arms = list(arms_of(name, cases, traces).items())
         found += [
             Job(name, part, dict(arms[start : start + ARMS_A_SWEEP]))
             for part, start in enumerate(range(0, len(arms), ARMS_A_SWEEP))
@@ -426,11 +433,11 @@ def _url(server: "subprocess.Popen[bytes]", log_path: Path) -> str:
     pytest.fail("the server did not start")
 
 
-def measure(doses: Mapping[str, set[float]], folder: Path) -> Measured:
+def measure(cases: Sequence[Case], loads: set[str], folder: Path) -> Measured:
     """Two sweeps at a time; those that are about time run alone, last."""
     timed = {case.load for case in CASES if case.timed}
-    together = jobs(doses, folder, [name for name in LOADS if name not in timed])
-    alone = jobs(doses, folder, [name for name in LOADS if name in timed])
+    together = jobs(cases, sorted(loads - timed), folder)
+    alone = jobs(cases, sorted(loads & timed), folder)
     with ThreadPoolExecutor(2) as pool:
         runs = list(pool.map(lambda job: (job.load, sweep(job, folder)), together))
     runs += [(job.load, sweep(job, folder)) for job in alone]
@@ -444,18 +451,25 @@ def measure(doses: Mapping[str, set[float]], folder: Path) -> Measured:
         for log in run.glob("*.log"):  # named after its arm, with a number
             key = log.stem.rpartition("-")[0]
             measured.logs[name, key] = list(read_evidence(log, Reading()))
-    for case in CASES:
+    for case in cases:
         if case.answers:
-            for dose in doses[case.fault]:
+            for dose in case.doses:
                 measured.answers[case.key(dose)] = answers_with(case, dose, folder)
     return measured
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    doses = {case.fault: {1.0, case.least} for case in CASES}
-    found = measure(doses, tmp_path_factory.mktemp("faults"))
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """What the tests that were selected need: `-k mask-dropped` is a minute, all are several."""
+    asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    named = {params["case"].fault for params in asked if "case" in params}
+    cases = [case for case in CASES if case.fault in named]
+    loads = {params["load"] for params in asked if "load" in params}
+    for case in cases:
+        loads |= {case.load, case.also} - {""}
+    found = measure(cases, loads, tmp_path_factory.mktemp("faults"))
     if os.environ.get("DDBENCH_FAULT_MATRIX") == "write":
+        assert len(cases) == len(CASES), "the matrix is of all faults"
         write_matrix(found)
     return found
 
