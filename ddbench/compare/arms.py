@@ -124,7 +124,8 @@ def linear_arm(
 ) -> ComparedArm:
     """The arm called `name`, or the linear one that is most like `beside`.
 
-    Most like: of its block size, then of its drafter, then with its patches; the first of equals.
+    Most like: of its block size, then of its drafter, then with overlap scheduling and graphs as it
+    has them, then with its patches; the first of equals.
     Raises NotComparable where there is none.
     """
     if (named := _named(arms, name, "--linear")) is not None:
@@ -134,10 +135,14 @@ def linear_arm(
     return max(found, key=lambda arm: _likeness(arm, beside))
 
 
-def _likeness(arm: ComparedArm, other: ComparedArm) -> tuple[bool, bool, bool]:
+_OFTEN_FORCED = ("disable_overlap_schedule", "disable_cuda_graph")  # by the patch of a tree
+
+
+def _likeness(arm: ComparedArm, other: ComparedArm) -> tuple[bool, ...]:
     return (
         arm.speculation.block_size == other.speculation.block_size,
         arm.server.draft_model == other.server.draft_model,
+        all(arm.settings.get(name) == other.settings.get(name) for name in _OFTEN_FORCED),
         arm.server.patches == other.server.patches,
     )
 

@@ -17,6 +17,7 @@ from ddbench.compare.chain import ChainEquivalence, chain_equivalence
 from ddbench.compare.conditions import Difference
 from ddbench.compare.crossover import Crossover, crossover
 from ddbench.compare.gate import UNLIKE, differences, require_comparable, trouble_at
+from ddbench.compare.graphs import GraphFactor, graph_factors
 from ddbench.compare.lossless import Losslessness, losslessness
 from ddbench.compare.pairing import Ratios, ratios, shared_concurrencies
 from ddbench.compare.verdicts import TEST_CONFIDENCE, Verdict, detectable_sentence, verdict
@@ -81,6 +82,7 @@ class LinearVsTree:
     refused: Mapping[str, str]
     losslessness: tuple[Losslessness, ...]
     budgets: Mapping[int, tuple[BudgetStep, ...]]
+    graphs: tuple[GraphFactor, ...]
 
     def measured(self) -> dict[tuple[str, int], Ratios]:
         """(tree, concurrency) -> its ratios over the linear arm."""
@@ -122,6 +124,7 @@ def compare_linear_with_trees(
         refused=refused,
         losslessness=tuple(losslessness(everyone)),
         budgets={c: steps for c in at if (steps := tuple(budget_steps(trees, c)))},
+        graphs=tuple(graph_factors(everyone)),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ddbench.compare.acceptance import BudgetStep, Depth, Group
 from ddbench.compare.answers import Agreement
 from ddbench.compare.conditions import Difference
+from ddbench.compare.graphs import GraphFactor
 from ddbench.compare.linear_vs_tree import Cell, LinearVsTree, Pair
 from ddbench.compare.lossless import Losslessness
 from ddbench.compare.why import Decomposition
@@ -40,6 +41,8 @@ def sections(comparison: LinearVsTree) -> list[Section]:
         found.append(Section("Not compared", tuple(_refused(comparison.refused))))
     found += [_ratios(pair) for pair in comparison.pairs]
     found.append(_why(comparison.pairs))
+    if comparison.graphs:
+        found.append(_graphs(comparison.graphs))
     if any(pair.chain for pair in comparison.pairs):
         found.append(Section("Chain-shaped tree", tuple(_chains(comparison.pairs))))
     if comparison.losslessness:
@@ -168,6 +171,21 @@ def _why_row(pair: Pair, cell: Cell, why: Decomposition) -> Sentence:
         f"{why.product:.2f}x{label}",
         f"{why.measured.value:.2f}x{label}",
         Said("DISAGREE: " + "; ".join(broken)) if broken else f"agree ({why.checks[0].off:+.1%})",
+    )
+
+
+def _graphs(found: Sequence[GraphFactor]) -> Section:
+    return Section(
+        "CUDA graphs: on over off, of arms that differ in nothing else",
+        header=("concurrency", "on", "off", "tok/s"),
+        rows=tuple(
+            (
+                str(one.concurrency),
+                *(Said(one.with_graphs), Said(one.without)),
+                interval_text(one.tokens_per_s, units="x"),
+            )
+            for one in found
+        ),
     )
 
 

@@ -112,7 +112,12 @@ def test_the_linear_arm_is_the_one_most_like_the_tree(quickstart: Arms) -> None:
         linear, name="linear-8-patched", server=replace(linear.server, patches="ddtree")
     )
     patched_tree = replace(tree, server=replace(tree.server, patches="ddtree"))
-    arms = [wide, linear, patched]
+    overlapped = replace(
+        linear,
+        name="linear-8-overlap",
+        settings={**linear.settings, "disable_overlap_schedule": "false"},
+    )
+    arms = [wide, overlapped, linear, patched]
 
     assert linear_arm(arms, None, beside=tree).name == "linear-8"
     assert linear_arm(arms, None, beside=patched_tree).name == "linear-8-patched"

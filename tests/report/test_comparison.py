@@ -146,3 +146,16 @@ def test_two_witnesses_that_disagree_are_shown(arms: list[ComparedArm]) -> None:
     said = as_text(compare_linear_with_trees(arms, [slow]), width=400)
 
     assert "DISAGREE: factors against the client's tok/s +1" in said
+
+
+def test_what_graphs_are_worth_has_a_table_where_both_were_run(arms: list[ComparedArm]) -> None:
+    linear = next(arm for arm in arms if arm.name == "linear-8")
+    settings = {**linear.settings, "disable_cuda_graph": "false"}
+    found = compare_linear_with_trees(
+        [*arms, replace(linear, name="from-graphs", settings=settings)], arms, tree="tree-8-31-4"
+    )
+
+    said = as_text(found)
+
+    assert "CUDA graphs: on over off, of arms that differ in nothing else" in said
+    assert "from-graphs  linear-8  1.00x" in said
