@@ -50,6 +50,14 @@ def incremental_events() -> list[dict[str, Any]]:
     return events
 
 
+def compact(*events: dict[str, Any] | str) -> list[dict[str, Any] | str]:
+    """As SGLang's own serialiser writes them: not a space between."""
+    return [
+        e if isinstance(e, str) else json.dumps(e, ensure_ascii=False, separators=(",", ":"))
+        for e in events
+    ]
+
+
 def sse(*events: dict[str, Any] | str) -> bytes:
     lines = [e if isinstance(e, str) else json.dumps(e, ensure_ascii=False) for e in events]
     return "".join(f"data: {line}\n\n" for line in lines).encode()
@@ -90,6 +98,16 @@ ERROR = {"error": {"message": "Out of memory even after retracting.", "code": 50
 ANSWERS: dict[str, bytes] = {
     "healthy": streamed(*healthy_events()),
     "incremental": streamed(*incremental_events()),
+    "compact-incremental": streamed(*compact(*incremental_events())),
+    "compact-tricky": streamed(
+        *compact(
+            *(
+                event(n, finish="stop" if n == 4 else None)
+                | {"text": 'a","meta_info":{', "output_ids": [n]}
+                for n in range(1, 5)
+            )
+        )
+    ),
     "incremental-first-token-twice": streamed(
         {"text": "a", "output_ids": [7], "meta_info": event(1)["meta_info"]},
         {"text": "a", "output_ids": [7], "meta_info": event(2, finish="stop")["meta_info"]},
@@ -145,6 +163,14 @@ ANSWERS: dict[str, bytes] = {
     "error-first": streamed(ERROR),
     "error-midway": streamed(*healthy_events()[:3], ERROR),
     "error-beside-text": streamed(*healthy_events()[:3], event(4) | ERROR),
+    "compact-error": streamed(*compact(*incremental_events()[:3], event(4) | ERROR)),
+    "compact-only-error": streamed(*compact(*incremental_events()[:3], ERROR)),
+    "compact-invalid-json": streamed(
+        *compact(*incremental_events()[:3], '{"text":"x","meta_info', *incremental_events()[4:])
+    ),
+    "compact-two-in-one": streamed(
+        *compact(*incremental_events()[:3], '{"text":"x"},{"text":"y"}', *incremental_events()[4:])
+    ),
     "aborted": streamed(
         *healthy_events()[:3],
         event(4, finish_reason={"type": "abort", "message": "Aborted by the user."}),

@@ -15,6 +15,7 @@ TEXT = "Grüße, 世界 🌍"
 WELL_ANSWERED = [
     "healthy",
     "incremental",
+    "compact-incremental",
     "crlf",
     "without-space",
     "comments",
@@ -53,6 +54,10 @@ BADLY_ANSWERED = {
     "error-first": "the server reports an error: Out of memory even after retracting.",
     "error-midway": "the server reports an error: Out of memory even after retracting.",
     "error-beside-text": "the server reports an error: Out of memory even after retracting.",
+    "compact-error": "the server reports an error: Out of memory even after retracting.",
+    "compact-only-error": "the server reports an error: Out of memory even after retracting.",
+    "compact-invalid-json": "an event is not JSON",
+    "compact-two-in-one": "an event is not JSON",
     "aborted": "the server aborted the request: Aborted by the user.",
     "http-400": "HTTP 400: Out of memory even after retracting.",
     "http-500": "HTTP 500: Internal Server Error",
@@ -112,6 +117,13 @@ def test_the_http_status_is_kept(rude_url: str, ask: Any) -> None:
     outcome = ask(rude_url, "http-400", "http-503-empty", "error-midway", "hang-up")
 
     assert [request.http_status for request in outcome.requests] == [400, 503, 200, None]
+
+
+def test_a_text_that_looks_like_the_end_of_an_event_is_text(rude_url: str, ask: Any) -> None:
+    (request,) = ask(rude_url, "compact-tricky").requests
+
+    assert isinstance(request, RequestCompleted), request
+    assert request.text == 'a","meta_info":{' * 4
 
 
 def test_increments_are_put_together_even_when_a_token_repeats(rude_url: str, ask: Any) -> None:
