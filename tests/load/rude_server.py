@@ -163,7 +163,9 @@ ANSWERS: dict[str, bytes] = {
     "error-first": streamed(ERROR),
     "error-midway": streamed(*healthy_events()[:3], ERROR),
     "error-beside-text": streamed(*healthy_events()[:3], event(4) | ERROR),
-    "compact-error": streamed(*compact(*incremental_events()[:3], event(4) | ERROR)),
+    "compact-error": streamed(  # and then goes on as if nothing had been
+        *compact(*incremental_events()[:3], event(4) | ERROR, *incremental_events()[4:])
+    ),
     "compact-only-error": streamed(*compact(*incremental_events()[:3], ERROR)),
     "compact-invalid-json": streamed(
         *compact(*incremental_events()[:3], '{"text":"x","meta_info', *incremental_events()[4:])
