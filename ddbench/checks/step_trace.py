@@ -44,7 +44,7 @@ def _step(line: bytes, where: str) -> StepRecord:
             commit=_whole(said["commit"]),
             finished=bool(said["finished"]),
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as cause:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as cause:
         raise _unreadable(where, f"{type(cause).__name__}: {cause}") from cause
     nodes = len(step.parents)
     lengths = {len(step.tokens), len(step.depths), len(step.target), nodes}

@@ -34,6 +34,7 @@ from ddbench.runs.store import RunStore
 
 WINDOWS_A_PART = 100_000  # a longer log is checked in parts, so that memory stays constant
 MOST_JSON_BYTES = 64 << 20
+MOST_RATIO = 1e9  # of a ratio or of seconds; above it, a number is none that a server wrote
 HEAD_BYTES = 1 << 20
 SSE = b"data: "
 GIVE = (
@@ -333,12 +334,13 @@ def _answer(number: int, answer: Mapping[str, Any]) -> StatedRatios:
         if ids is not None and len(ids) != tokens:
             ids = None  # a chunk of a stream, not all of the answer
         histogram = meta_info.counts(meta, "spec_correct_drafts_histogram", "spec_accept_histogram")
+        proposed = meta_info.count(meta, "spec_num_proposed_drafts", "spec_proposed_drafts")
         request = RequestCompleted(
             prompt_id=f"answer {number}",
             sent_s=0.0,
             lateness_s=0.0,
             ttft_s=0.0,
-            e2e_s=float(meta.get("e2e_latency") or 0.0),
+            e2e_s=_ratio(meta, "e2e_latency") or 0.0,
             prompt_tokens=meta_info.count(meta, "prompt_tokens", required=True),
             completion_tokens=tokens,
             output_ids=ids,
@@ -348,7 +350,9 @@ def _answer(number: int, answer: Mapping[str, Any]) -> StatedRatios:
             cached_tokens=meta_info.count(meta, "cached_tokens"),
             verify_ct=meta_info.count(meta, "spec_verify_ct"),
             correct_drafts=correct,
-            committed_drafts=meta_info.count(meta, "spec_accepted_drafts"),
+            committed_drafts=meta_info.count(
+                meta, "spec_num_committed_drafts", "spec_accepted_drafts"
+            ),
             histogram=histogram,
             text=answer["text"] if isinstance(answer.get("text"), str) else None,
         )
@@ -361,13 +365,15 @@ def _answer(number: int, answer: Mapping[str, Any]) -> StatedRatios:
         request,
         accept_length=_ratio(meta, "spec_accept_length"),
         accept_rate=_ratio(meta, "spec_accept_rate"),
-        proposed_drafts=meta_info.count(meta, "spec_num_proposed_drafts", "spec_proposed_drafts"),
+        proposed_drafts=proposed,
     )
 
 
 def _ratio(meta: Mapping[str, Any], name: str) -> float | None:
     value = meta.get(name)
-    return float(value) if isinstance(value, int | float) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < MOST_RATIO else None
 
 
 def _not_ours(path: Path, why: str) -> LogFormatError:
