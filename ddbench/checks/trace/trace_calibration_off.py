@@ -9,6 +9,7 @@ from ddbench.checks.rule import rule
 LOWEST, HIGHEST = 0.6, 1.2
 FEWEST_REQUESTS = 10
 CONFIDENT = 2.6  # standard errors: 99 %
+MOST = 50.0  # what is above 0 is no log-probability, and exp must not overflow
 
 
 @rule(
@@ -59,4 +60,4 @@ def trace_calibration_off(evidence: Evidence) -> Iterator[Outcome]:
 
 
 def _expected(step: StepRecord) -> float:
-    return sum(exp(weight) for weight in step.log_weights[1:])
+    return sum(exp(min(weight, MOST)) for weight in step.log_weights[1:])
