@@ -52,3 +52,5 @@ def test_every_arm_has_a_command_and_two_launches(kimi: SweepPlan) -> None:
     for server in kimi.servers:
         argv = server_command(server, port=1, environment={}).argv
         assert "--ep-size" in argv
+        asked = dict(server.flags).get("disable-cuda-graph", False)
+        assert ("--disable-cuda-graph" in argv) == asked, "also in a dry run on a laptop"
