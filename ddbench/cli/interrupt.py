@@ -1,26 +1,33 @@
 """Ctrl-C that does not get lost.
 
-Python drops an exception that is raised while it runs a finalizer, and a KeyboardInterrupt may be
-raised anywhere. So the handler also remembers, and whoever works in rounds asks.
+Python drops an exception that is raised while it runs a finalizer, and closing a load runs many. So
+while a trial is measured the handler only notes the key, and the events of the sweep raise.
 """
 
 import signal
 from types import FrameType
 
-_pressed = False
+from ddbench import sweep
 
 
-def remember_interrupts() -> None:
-    signal.signal(signal.SIGINT, _interrupt)
+class Interrupts:
+    """Takes Ctrl-C from now on. Show it each event of the sweep."""
 
+    def __init__(self) -> None:
+        self._pressed = False
+        self._measuring = False
+        signal.signal(signal.SIGINT, self._press)
 
-def raise_if_interrupted() -> None:
-    """Raises KeyboardInterrupt when Ctrl-C was pressed before, seen or not."""
-    if _pressed:
-        raise KeyboardInterrupt
+    def show(self, event: sweep.Event) -> None:
+        """Raises KeyboardInterrupt when Ctrl-C was pressed."""
+        if isinstance(event, sweep.TrialStarted):
+            self._measuring = True
+        elif isinstance(event, sweep.TrialEnded):
+            self._measuring = False
+        if self._pressed:
+            raise KeyboardInterrupt
 
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    global _pressed  # a signal handler has no other place to leave a word
-    _pressed = True
-    signal.default_int_handler(signum, frame)
+    def _press(self, signum: int, frame: FrameType | None) -> None:
+        is_second, self._pressed = self._pressed, True
+        if is_second or not self._measuring:
+            signal.default_int_handler(signum, frame)

@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 from ddbench.cli import check, compare, doctor, explain, export, predict, report, serve, sweep
-from ddbench.cli.interrupt import remember_interrupts
 from ddbench.errors import DdbenchError
 
 app = typer.Typer(
@@ -37,7 +36,6 @@ def root() -> None:
 
 def main() -> None:
     signal.signal(signal.SIGTERM, _unwind)
-    remember_interrupts()
     try:
         app()
     except DdbenchError as error:

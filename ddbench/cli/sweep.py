@@ -52,7 +52,7 @@ def sweep(
     from rich.console import Console
 
     from ddbench.cli.event_lines import event_lines
-    from ddbench.cli.interrupt import raise_if_interrupted
+    from ddbench.cli.interrupt import Interrupts
     from ddbench.cli.live import LiveView, View
     from ddbench.errors import PlanError
     from ddbench.plan.read import parse_sweep, read_sweep
@@ -80,11 +80,12 @@ def sweep(
         return
     view: View = "quiet" if quiet or events == "-" else "plain" if plain else "live"
     try:
+        interrupts = Interrupts()
         with event_lines(events) as lines, LiveView(view) as live:
 
             def notify(event: "Event") -> None:
-                raise_if_interrupted()
                 live.show(event)
+                interrupts.show(event)
                 if lines is not None:
                     lines.show(event)
 

@@ -20,6 +20,7 @@ from ddbench.errors import LoadError
 from ddbench.load.dialogue import Dialogue
 from ddbench.load.http_head import post_bytes
 from ddbench.load.http_stream import Address, Inbox, StreamConnection, connect, resolve
+from ddbench.load.interrupts import HeldInterrupts, interrupts_held
 from ddbench.load.progress import Progress
 from ddbench.load.ticker import Ticker
 from ddbench.records import (
@@ -75,18 +76,21 @@ class Traffic:
     def run(self, drive: Callable[[], Awaitable[None]]) -> LoadOutcome:
         """Run a loop until `drive` has sent what it will; the rest is noted as not sent."""
         with (
+            interrupts_held() as interrupts,
             _quiet_collector(),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
-            runner.run(self._run(drive))
+            runner.run(self._run(drive, interrupts))
         assert self._result is not None
         return self._result
 
-    async def _run(self, drive: Callable[[], Awaitable[None]]) -> None:
+    async def _run(self, drive: Callable[[], Awaitable[None]], interrupts: HeldInterrupts) -> None:
         """Leaves the result in place: asyncio formats a task that returned one, with all of it."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._take_bug)
         self._task = asyncio.current_task()
+        assert self._task is not None
+        interrupts.cancel_then(loop, self._task)
         cpu_before_s = time.process_time()
         try:
             self._addresses = await self._resolved()
