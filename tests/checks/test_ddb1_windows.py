@@ -170,6 +170,7 @@ def commit_log(window, *pairs, version=None, **changes):
 
 def test_commit_that_lacks_the_bonus_everywhere_is_named(window, fired):
     fired("DDB102", commit_log(window, (4.0, 3.0), (3.5, 2.5)), "bonus token")
+    fired("DDB102", commit_log(window, (4.0, 3.0), (4.0, 2.5), (3.0, 2.0)), "bonus token")
 
 
 def test_up_to_0511_commit_and_accept_len_are_equal(window, fired, silent):

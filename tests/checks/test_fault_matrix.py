@@ -226,7 +226,7 @@ CASES: tuple[Case, ...] = (
         "accept-len-lacks-bonus",
         "tree",
         ("DDB102", "DDB103", "DDB105"),
-        ("DDB106", "DDB115"),
+        ("DDB104", "DDB106", "DDB115"),
         least=0.0625,
     ),
     Case("rate-counts-bonus", "line", ("DDB106",), ("DDB105",), least=0.0625),

@@ -30,7 +30,8 @@ def commit_length_against_accept_len(evidence: Evidence) -> Iterator[Outcome]:
     after the cut: it must be 0. Later versions count accept len before it: 0 to F*D/S, with F
     requests that ended in the window or its neighbours, D the depth limit, S request-steps;
     without such a count only a negative difference or one over 1 is an error. Tolerance 0.01.
-    A difference of exactly 1.00 in every window is naming: commit lacks the bonus token.
+    A difference of 1.00 in most windows and of no less in the others is naming: commit lacks the
+    bonus token.
 
     ## Example
     Bad: accept len: 4.00 with avg_commit_len=3.00 in every line.
@@ -55,10 +56,10 @@ def commit_length_against_accept_len(evidence: Evidence) -> Iterator[Outcome]:
                 broken.append((window.accept_len_logged, window.commit_len, allowed))
     if not seen:
         yield Lacks("log windows with avg_commit_len")
-    elif seen > 1 and all(abs(d - 1.0) <= TWO_PRINTED for d in differences):
+    elif _lacks_the_bonus(differences):
         yield Found(
-            f"accept len is 1.00 above avg_commit_len in all {seen} windows: commit does not "
-            "count the bonus token",
+            f"accept len is 1.00 above avg_commit_len in most of {seen} windows, no less in any: "
+            "commit does not count the bonus token",
             remedy="Count the bonus in avg_commit_len, or say in its name that it does not.",
         )
     elif broken:
@@ -70,3 +71,10 @@ def commit_length_against_accept_len(evidence: Evidence) -> Iterator[Outcome]:
         )
     elif unknown:
         yield Lacks("finished counts (running and prefill lines, --decode-log-interval)")
+
+
+def _lacks_the_bonus(differences: list[float]) -> bool:
+    """A cut at the end of answers adds to some windows; it does not reach all of them."""
+    exact = sum(abs(difference - 1.0) <= TWO_PRINTED for difference in differences)
+    least = min(differences)
+    return len(differences) > 1 and 2 * exact > len(differences) and least >= 1.0 - TWO_PRINTED
