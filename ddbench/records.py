@@ -34,7 +34,7 @@ Route = Literal["generate", "completions", "chat"]
 class Speculation:
     """One drafting setting. `algorithm` is SGLang's name; None decodes one token at a time.
 
-    budget counts drafted nodes without the root; None for linear drafts, whose nodes are their depth.
+    budget counts drafted nodes without the root; None for linear drafts: their nodes are their depth.
     """
 
     algorithm: str | None = None
@@ -299,7 +299,7 @@ class PrefillWindow:
 
 @dataclass(frozen=True, slots=True)
 class StartupFact:
-    """Something the server said of itself while it started: ("max_running_requests_reset", "48")."""
+    """What the server said of itself while it started: ("max_running_requests_reset", "48")."""
 
     name: str
     value: str
@@ -333,8 +333,8 @@ class Counters:
 class ToolResult:
     """What another benchmark tool wrote of one run: its own sums and means.
 
-    seen: False where the format is known from the tool's source alone. request_rate_per_s: inf where
-    everything was sent at once. percentiles: {"ttft_ms": {"mean": ..., "p99": ...}}. accept_rate is
+    seen: False where the format is known from the tool's source alone. request_rate_per_s: inf
+    where everything was sent at once. percentiles: {"ttft_ms": {"mean": ..., "p99": ...}}. accept_rate is
     a share, position_rates the share of steps that accepted draft 1, 2, ... Where
     accept_length_is_lifetime, it covers all steps since the server was started or flushed.
     itl_counts_chunks: the tool's inter-token latency is the time between chunks.

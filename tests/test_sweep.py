@@ -226,9 +226,7 @@ def test_kill_9_of_the_sweep_leaves_no_server(write_sweep, tmp_path):
     assert not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE
 
 
-def test_a_killed_sweep_is_resumed_without_measuring_anything_twice(
-    ddbench, write_sweep, tmp_path
-):
+def test_a_killed_sweep_is_resumed_without_measuring_anything_twice(ddbench, write_sweep, tmp_path):
     out = tmp_path / "run"
     running = start_sweep(write_sweep(count=8, concurrency="[1, 2]", repeats=3), out)
     wait_for_requests(out, 16)

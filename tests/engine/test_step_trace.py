@@ -7,7 +7,9 @@ from itertools import pairwise
 import pytest
 import requests
 
-TEXTS = ["def add(a, b):", "import os", "12 + 30 =", '{"name": "', "The old man"]
+from ddbench.load.prompts import read_prompts
+
+TEXTS = [prompt.text for prompt in read_prompts("builtin:mixed", 5)]
 
 
 @pytest.fixture(scope="module")
