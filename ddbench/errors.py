@@ -70,7 +70,7 @@ class ServerNotReady(ServerError):
         super().__init__(
             f"the server was not ready after {waited_s:.0f} s\n"
             f"last lines of {log_path}:\n{last_lines}",
-            remedy="Read the log; a large model may need a longer `ready_timeout_s:` under `server:`.",
+            remedy="Read the log; a large model may need a longer `ready_timeout_s` in `server:`.",
         )
         self.log_path = log_path
 

@@ -34,7 +34,7 @@ Route = Literal["generate", "completions", "chat"]
 class Speculation:
     """One drafting setting. `algorithm` is SGLang's name; None decodes one token at a time.
 
-    budget counts drafted nodes without the root; None for linear drafts: their nodes are their depth.
+    budget counts drafted nodes without the root; None for linear drafts, where the two are one.
     """
 
     algorithm: str | None = None
@@ -334,8 +334,8 @@ class ToolResult:
     """What another benchmark tool wrote of one run: its own sums and means.
 
     seen: False where the format is known from the tool's source alone. request_rate_per_s: inf
-    where everything was sent at once. percentiles: {"ttft_ms": {"mean": ..., "p99": ...}}. accept_rate is
-    a share, position_rates the share of steps that accepted draft 1, 2, ... Where
+    where everything was sent at once. percentiles: {"ttft_ms": {"mean": ..., "p99": ...}}.
+    accept_rate is a share, position_rates the share of steps that accepted draft 1, 2, ... Where
     accept_length_is_lifetime, it covers all steps since the server was started or flushed.
     itl_counts_chunks: the tool's inter-token latency is the time between chunks.
     output_tokens are those that the tool's rates count, recounted_output_tokens the same answers
