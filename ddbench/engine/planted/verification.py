@@ -101,7 +101,9 @@ class WalkOverPadding(Seams):
         last = outcome.tree.parents.numel() - 1
         extra = self._most - len(outcome.accepted)
         padding = int(outcome.tree.token_ids[last])
-        tokens = [*outcome.tokens[:-1], *[padding] * extra, outcome.target[last] or padding]
+        choice = outcome.target[last]  # may be 0, which is a token
+        bonus = padding if choice is None else choice
+        tokens = [*outcome.tokens[:-1], *[padding] * extra, bonus]
         return kept(outcome, tokens, [*outcome.accepted, *[last] * extra])
 
 
@@ -140,7 +142,8 @@ class NearMissAccepted(Seams):
             return outcome
         child = children[0]
         token = int(outcome.tree.token_ids[child])
-        tokens = [*outcome.tokens[:-1], token, outcome.target[child] or token]
+        choice = outcome.target[child]
+        tokens = [*outcome.tokens[:-1], token, token if choice is None else choice]
         return kept(outcome, tokens, [*outcome.accepted, child])
 
 
