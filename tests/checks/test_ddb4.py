@@ -91,6 +91,8 @@ def test_servers_that_differ_in_more_than_drafting_fire(trial, window, fired, si
     mine = trial("linear-8", LINE, settings={**same, "speculative_draft_model_path": "a"})
     fired("DDB402", [mine, trial("tree", TREE_31, settings=other)], "draft_model_path a")
     silent("DDB402", [mine, trial("plain", PLAIN, settings=other)])
+    none = {**other, "speculative_draft_model_path": "None"}  # as NGRAM, which needs no drafter
+    silent("DDB402", [mine, trial("tree", TREE_31, settings=none)])
     eager = trial("tree", TREE_31, settings=same, windows=(window(graph=False),))
     fired("DDB402", [replace(line, windows=(window(),)), eager], "linear-8 ran from graphs")
     labelled = trial("tree", TREE_31, settings={**same, "attention_backend": "triton"})

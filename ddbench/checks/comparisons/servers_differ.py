@@ -20,7 +20,7 @@ SAME_EVERYWHERE = (
     "dp_size",
     "chunked_prefill_size",
 )
-SAME_WHEN_BOTH_DRAFT = (
+SAME_WITH_DRAFTERS = (
     "speculative_draft_model_path",
     "speculative_draft_window_size",
     "speculative_draft_kv_cache_dtype",
@@ -47,7 +47,7 @@ def servers_differ(comparison: Comparison) -> Iterator[Outcome]:
     ## How it is computed
     For arms with equal conditions, the servers' resolved arguments must be equal in: target,
     dtypes, overlap, graphs, radix cache, page size, max_running_requests, parallelism, chunk size,
-    and, when both draft, the drafter with its window and cache. Whether graphs really ran is taken
+    and, when both have a drafter, it with its window and cache. Whether graphs really ran is taken
     from the windows. A tree arm needs a line of the same block size where there is any line.
     Another attention backend is pointed out without being an error: trees may need one.
 
@@ -88,9 +88,15 @@ def servers_differ(comparison: Comparison) -> Iterator[Outcome]:
 
 def _settings(a: Cell, b: Cell) -> list[str]:
     names: tuple[str, ...] = SAME_EVERYWHERE
-    if a.speculation.algorithm is not None and b.speculation.algorithm is not None:
-        names += SAME_WHEN_BOTH_DRAFT
+    if _has_drafter(a) and _has_drafter(b):
+        names += SAME_WITH_DRAFTERS
     return _unequal(a, b, names)
+
+
+def _has_drafter(cell: Cell) -> bool:
+    """NGRAM drafts from the text alone: it has none."""
+    path = cell.runs[0].settings.get("speculative_draft_model_path", "None")
+    return cell.speculation.algorithm is not None and path != "None"
 
 
 def _unequal(a: Cell, b: Cell, names: Sequence[str]) -> list[str]:
