@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ddbench.records import RequestCompleted, RunResult
+from ddbench.stats.in_flight import mean_in_flight
 
 BUSY = 0.8  # of the one core that a load generator can use
 SHARE = 0.05  # of the median answer time that the client may be late
@@ -51,19 +52,10 @@ def tpot_s(request: RequestCompleted) -> float | None:
 
 
 def achieved_concurrency(result: RunResult) -> float | None:
-    """Request-seconds in flight between the first and the last send, over that span.
-
-    None when a request failed, since nobody knows how long it was in flight, or when all were
-    sent at once.
-    """
+    """As stats.in_flight; None when a request failed, too: nobody knows how long it took."""
     if not result.requests or len(result.completed) < len(result.requests):
         return None
-    first_s = min(request.sent_s for request in result.completed)
-    last_s = max(request.sent_s for request in result.completed)
-    if last_s <= first_s:
-        return None
-    in_flight_s = sum(min(r.sent_s + r.e2e_s, last_s) - r.sent_s for r in result.completed)
-    return in_flight_s / (last_s - first_s)
+    return mean_in_flight([(r.sent_s, r.sent_s + r.e2e_s) for r in result.completed])
 
 
 def client_trouble(result: RunResult) -> str | None:

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ddbench.compare.measures import achieved_concurrency
 from ddbench.records import RequestCompleted, RunResult, Speculation
-from ddbench.report.in_flight import achieved_concurrency, occupancy
+from ddbench.report.in_flight import occupancy
 from ddbench.stats.interval import Interval
 from ddbench.stats.mean import clustered_mean, mean_interval
 from ddbench.stats.median import median_interval

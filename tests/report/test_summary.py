@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from ddbench.compare.measures import achieved_concurrency
 from ddbench.records import Failure, RequestCompleted, RequestFailed, RunResult
-from ddbench.report.in_flight import achieved_concurrency, occupancy
+from ddbench.report.in_flight import occupancy
 from ddbench.report.summary import summarise
 
 Make = Callable[..., RunResult]
