@@ -11,7 +11,7 @@ from ddbench.compare.lossless import Losslessness
 from ddbench.compare.why import Decomposition
 from ddbench.report.notes import EMBEDDED
 from ddbench.report.numbers import NOT_MEASURED, interval_text
-from ddbench.report.sections import Said, Section, Sentence, Words
+from ddbench.report.sections import Measured, Said, Section, Sentence, Words
 from ddbench.stats.interval import Interval
 
 METHODS = (
@@ -122,7 +122,7 @@ def _ratios(pair: Pair) -> Section:
             (
                 str(cell.concurrency),
                 *(
-                    interval_text(ratio, units="x") + _label(pair, cell)
+                    Measured(ratio, units="x", label=pair.label_of(cell))
                     for ratio in (
                         cell.ratios.tokens_per_step,
                         cell.ratios.tokens_per_step_mean,
@@ -167,7 +167,7 @@ def _why_row(pair: Pair, cell: Cell, why: Decomposition) -> Sentence:
     return (
         str(cell.concurrency),
         Said(pair.tree),
-        *(interval_text(factor, units="x") + label for factor in factors),
+        *(Measured(factor, units="x", label=pair.label_of(cell)) for factor in factors),
         f"{why.product:.2f}x{label}",
         f"{why.measured.value:.2f}x{label}",
         Said("DISAGREE: " + "; ".join(broken)) if broken else f"agree ({why.checks[0].off:+.1%})",
@@ -182,7 +182,7 @@ def _graphs(found: Sequence[GraphFactor]) -> Section:
             (
                 str(one.concurrency),
                 *(Said(one.with_graphs), Said(one.without)),
-                interval_text(one.tokens_per_s, units="x"),
+                Measured(one.tokens_per_s, units="x"),
             )
             for one in found
         ),
@@ -269,13 +269,12 @@ def _acceptance(pairs: Sequence[Pair]) -> Iterator[Section]:
 
 
 def _group_rows(pair: Pair, cell: Cell, groups: Sequence[Group]) -> list[Sentence]:
-    label = _label(pair, cell)
     return [
         (
             *(Said(pair.tree), Said(group.name)),
-            interval_text(group.first),
-            interval_text(group.second),
-            interval_text(group.ratio, units="x") + label,
+            Measured(group.first),
+            Measured(group.second),
+            Measured(group.ratio, units="x", label=pair.label_of(cell)),
         )
         for group in groups
     ]
@@ -306,7 +305,7 @@ def _budgets(budgets: Mapping[int, Sequence[BudgetStep]]) -> Section:
             (
                 str(concurrency),
                 *(Said(step.smaller), Said(step.larger), f"+{step.nodes}"),
-                interval_text(step.ratio, units="x"),
+                Measured(step.ratio, units="x"),
                 _gain(step.gain_a_node),
             )
             for concurrency, steps in budgets.items()

@@ -1,26 +1,53 @@
-"""A comparison's sections for a terminal and as GitHub-flavoured Markdown."""
+"""Sections for a terminal and as GitHub-flavoured Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ddbench.report.gfm import code, table
-from ddbench.report.sections import Said, Section, Sentence, Words
+from ddbench.report.gfm import block, code, escaped, prose, table
+from ddbench.report.sections import Cell, Figure, Said, Section, Told, Words, plain, words_of
 
 
 def comparison_markdown(sections: Sequence[Section], *, level: int = 2) -> str:
     """Headings of `level`, ending in a newline; renders on GitHub, also as a comment."""
-    parts: list[str] = []
-    for section in sections:
-        parts.append(f"{'#' * level} {section.title}")
-        if section.sentences:
-            parts.append("\n".join(f"- {_markdown(sentence)}" for sentence in section.sentences))
-        if section.header:
-            rows = [[_markdown((cell,)) for cell in row] for row in section.rows]
-            parts.append(table(section.header, rows))
+    parts = [part for section in sections for part in section_markdown(section, level=level)]
     return "\n\n".join(parts) + "\n"
+
+
+def section_markdown(section: Section, *, level: int, figure_files: bool = False) -> Iterator[str]:
+    """Paragraphs. figure_files: the figures stand beside the Markdown, each under its name."""
+    if section.title:
+        yield f"{'#' * level} {section.title}"
+    if section.sentences:
+        yield "\n".join(f"- {in_markdown(sentence)}" for sentence in section.sentences)
+    if figure_files:
+        yield from map(_figure, section.figures)
+    if section.header:
+        rows = [[in_markdown(cell) for cell in row] for row in section.rows]
+        yield table(section.header, rows)
+    for what, text in section.quotes:
+        yield f"{in_markdown(what)}:"
+        yield block(text)
+    yield from map(in_markdown, section.after)
+
+
+def in_markdown(cell: Cell) -> str:
+    """On one line."""
+    return "".join(map(_word, words_of(cell)))
+
+
+def _word(word: Words) -> str:
+    if isinstance(word, Said):
+        return code(word.text)
+    if isinstance(word, Told):
+        return prose(word.text)
+    return escaped(word if isinstance(word, str) else word.text)
+
+
+def _figure(figure: Figure) -> str:
+    return f"![{figure.caption}]({figure.name}.svg)"
 
 
 def comparison_text(sections: Sequence[Section]) -> RenderableType:
@@ -28,7 +55,7 @@ def comparison_text(sections: Sequence[Section]) -> RenderableType:
     parts: list[RenderableType] = []
     for section in sections:
         parts.append(Text(section.title, style="bold"))
-        parts += [Text(f"  {_plain(sentence)}") for sentence in section.sentences]
+        parts += [Text(f"  {plain(sentence)}") for sentence in section.sentences]
         if section.header:
             parts.append(_table(section))
         parts.append(Text())
@@ -40,25 +67,5 @@ def _table(section: Section) -> Table:
     for header in section.header:
         shown.add_column(header, overflow="fold")
     for row in section.rows:
-        shown.add_row(*(Text(_plain((cell,))) for cell in row))
+        shown.add_row(*(Text(plain(cell)) for cell in row))
     return shown
-
-
-def _markdown(sentence: Sentence) -> str:
-    return "".join(
-        code(word.text) if isinstance(word, Said) else _escaped(word) for word in sentence
-    )
-
-
-def _escaped(text: str) -> str:
-    """Ours, with the characters of it that GitHub would take for markup."""
-    return text.replace("<", "&lt;")
-
-
-def _plain(sentence: Sentence) -> str:
-    return "".join(_visible(word) for word in sentence)
-
-
-def _visible(word: Words) -> str:
-    text = word.text if isinstance(word, Said) else word
-    return "".join(c if c.isprintable() else "�" for c in text)

@@ -2,8 +2,22 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from ddbench.report.sections import visible
 
 LONGEST = 300  # characters in a code span
+
+_HARMLESS = re.compile(
+    r"""[("']*[^\W_]          # a letter or digit, perhaps behind a bracket or quote
+        (?:[^\W_]|[.,;%'"()+=-]|/(?!/))*
+        [:?!.,;)"']*          # no colon inside: ":smile:" is one to GitHub
+        |[=+/-]               # alone: only the first word of a line is ever a mark
+    """,
+    re.VERBOSE,
+)
+_LINKED = re.compile(r"""[("']*(?:www\.|GH-\d)""", re.IGNORECASE)
+_NUMBERED = re.compile(r"\d+[.)]|\W")  # as the first word: an item of a list, or a rule
 
 
 def code(text: str) -> str:
@@ -14,6 +28,25 @@ def code(text: str) -> str:
     fence = "`" * (_longest_run_of_backticks(line) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def prose(text: str) -> str:
+    """`text` as a sentence; words that could be markup, a link or a mention become code spans."""
+    words = _printable(" ".join(text.split())).split(" ")
+    judged = [
+        (_is_harmless(word) and not (first and _NUMBERED.fullmatch(word)), word)
+        for first, word in zip([True] + [False] * len(words), words, strict=False)
+    ]
+    parts = []
+    for harmless, group in groupby(judged, key=lambda one: one[0]):
+        joined = " ".join(word for _, word in group)
+        parts.append(joined if harmless else code(joined))
+    return " ".join(parts)
+
+
+def escaped(text: str) -> str:
+    """Ours, with the characters of it that GitHub would take for markup."""
+    return text.replace("<", "&lt;")
 
 
 def block(text: str) -> str:
@@ -37,14 +70,17 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def _is_harmless(word: str) -> bool:
+    return bool(_HARMLESS.fullmatch(word)) and not _LINKED.match(word)
+
+
 def _one_line(text: str) -> str:
     line = _printable(" ".join(text.split()))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def _printable(line: str) -> str:
-    """Control and invisible characters, such as those that reverse a line, become visible."""
-    return "".join(c if c.isprintable() else "�" for c in line.replace("\t", "    "))
+    return visible(line.replace("\t", "    "))
 
 
 def _longest_run_of_backticks(text: str) -> int:

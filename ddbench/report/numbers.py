@@ -9,24 +9,30 @@ BY_DEFINITION = "1 (by definition)"
 
 def interval_text(interval: Interval | None, *, scale: float = 1.0, units: str = "") -> str:
     """`3.26 [3.10, 3.42] n=48`, or without brackets where n allows no interval."""
-    return _text(interval, scale, units, " [{low}, {high}]")
+    if interval is None:
+        return NOT_MEASURED
+    return " ".join(part for part in number_texts(interval, scale=scale, units=units) if part)
 
 
 def short_interval_text(interval: Interval | None, *, scale: float = 1.0) -> str:
     """`3.26 3.10-3.42 n=48`, of quantities that cannot be negative."""
-    return _text(interval, scale, "", " {low}-{high}")
-
-
-def _text(interval: Interval | None, scale: float, units: str, form: str) -> str:
     if interval is None:
         return NOT_MEASURED
+    parts = number_texts(interval, scale=scale, form="{low}-{high}")
+    return " ".join(part for part in parts if part)
+
+
+def number_texts(
+    interval: Interval, *, scale: float = 1.0, units: str = "", form: str = "[{low}, {high}]"
+) -> tuple[str, str, str]:
+    """The value, its bounds ("" where n allows none), and `n=...`."""
     value = interval.value * scale
     places = _decimals(value)
-    text = f"{value:.{places}f}{units}"
+    bounds = ""
     if interval.low is not None and interval.high is not None:
         low, high = (f"{bound * scale:.{places}f}" for bound in (interval.low, interval.high))
-        text += form.format(low=low, high=high)
-    return f"{text} n={interval.n}"
+        bounds = form.format(low=low, high=high)
+    return f"{value:.{places}f}{units}", bounds, f"n={interval.n}"
 
 
 def _decimals(value: float) -> int:

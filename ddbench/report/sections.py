@@ -1,6 +1,9 @@
-"""A comparison as plain sections, before it becomes a terminal's text or Markdown."""
+"""A report as plain sections, before it becomes a terminal's text, Markdown or HTML."""
 
 from dataclasses import dataclass
+
+from ddbench.report.numbers import NOT_MEASURED, number_texts
+from ddbench.stats.interval import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,15 +13,81 @@ class Said:
     text: str
 
 
-Words = str | Said
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence of ours with text of others in it, such as a finding's message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A number with its interval; None is not measured. `label` stands beside it, in brackets."""
+
+    interval: Interval | None
+    scale: float = 1.0
+    units: str = ""
+    label: str | None = None
+
+    @property
+    def text(self) -> str:
+        """`3.26x [3.10, 3.42] n=48 (unlike conditions)`"""
+        if self.interval is None:
+            return NOT_MEASURED
+        value, bounds, n = number_texts(self.interval, scale=self.scale, units=self.units)
+        parts = (value, bounds, n, f"({self.label})" if self.label else "")
+        return " ".join(part for part in parts if part)
+
+
+Words = str | Said | Told | Measured
 Sentence = tuple[Words, ...]
+Cell = Words | Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An SVG document. name: of its file, without an ending; caption: what it shows."""
+
+    name: str
+    caption: str
+    svg: str
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title, sentences, and below them a table; without a header there is no table."""
+    """A title, sentences, a table below them, then quotes (of what, the text) and `after`.
+
+    Without a header there is no table; without a title the section belongs to the one before.
+    """
 
     title: str
     sentences: tuple[Sentence, ...] = ()
     header: tuple[str, ...] = ()
-    rows: tuple[Sentence, ...] = ()  # one entry a column
+    rows: tuple[tuple[Cell, ...], ...] = ()  # one cell a column
+    quotes: tuple[tuple[Sentence, str], ...] = ()
+    after: tuple[Sentence, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A main heading of a report. key: an id for links. paragraph: before its sections."""
+
+    key: str
+    title: str
+    paragraph: Sentence = ()
+    sections: tuple[Section, ...] = ()
+
+
+def words_of(cell: Cell) -> Sentence:
+    return cell if isinstance(cell, tuple) else (cell,)
+
+
+def plain(cell: Cell) -> str:
+    """What a reader sees, without any markup; invisible characters are shown as U+FFFD."""
+    return "".join(visible(w if isinstance(w, str) else w.text) for w in words_of(cell))
+
+
+def visible(text: str) -> str:
+    """Control and invisible characters, such as those that reverse a line, become visible."""
+    return "".join(c if c.isprintable() else "�" for c in text)
