@@ -13,6 +13,7 @@ DdbenchError                 what went wrong + what to do; the CLI prints both
 ├── LogFormatError           a log line of a known kind that we cannot read
 ├── ModelFilesError          weights, config or tokenizer that the embedded engine cannot use
 ├── SetupError               an environment that ddbench cannot prepare
+├── PatchError               a patch series that cannot be applied, or a copy that is not what it was
 ├── RunError                 a run folder that cannot be created, opened or read
 ├── EngineError              settings or weights that the embedded server cannot run
 ├── RequestRefused           a request that the embedded server answers with status 400
@@ -107,6 +108,10 @@ class ModelFilesError(DdbenchError):
 
 
 class SetupError(DdbenchError):
+    pass
+
+
+class PatchError(DdbenchError):
     pass
 
 

@@ -29,6 +29,9 @@ Launcher = Literal["subprocess", "systemd", "systemd-unit"]
 Arrival = Literal["poisson", "constant", "gamma"]
 Route = Literal["generate", "completions", "chat"]
 
+PATCH_MANIFEST = "ddbench-patches.json"
+"""Beside a patched copy's sglang/: says which series it has, and every file's hash."""
+
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
