@@ -10,8 +10,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "ddbench"
 
-# Each stage sees the records, the errors and the format of recorded drafts; only these may see
-# another stage.
+# Each stage sees what is FOR_ALL; only these may see another stage. An executor measures, on any
+# host, and never sees the run's database.
 ALLOWED = {
     "checks": {"stats"},
     "compare": {"stats"},
@@ -20,9 +20,12 @@ ALLOWED = {
     "engine": {"reference"},
     "runs": {"stats"},
     "conformance": {"reference", "plan", "patching", "server", "load", "logs"},
-    "sweep": {"plan", "patching", "server", "load", "logs", "runs"},
+    "events": {"load"},
+    "executors": {"events", "plan", "patching", "server", "load", "logs"},
+    "sweep": {"events", "executors", "plan", "load", "runs"},
     "cli": {"*"},
 }
+FOR_ALL = ("records", "errors", "draft_records", "tls")
 HEAVY = {
     "torch": {"reference", "engine", "sglang_plugin", "conformance"},
     "sglang": {"sglang_plugin"},
@@ -55,7 +58,7 @@ def test_imports_follow_the_layout(path: Path) -> None:
         assert stage in HEAVY.get(top, {stage}), f"{top} may not be imported in {stage}/"
         if top == "ddbench" and rest and rest != "__version__":
             other = rest.split(".")[0]
-            allowed = ALLOWED.get(stage, set()) | {stage, "records", "errors", "draft_records"}
+            allowed = ALLOWED.get(stage, set()) | {stage, *FOR_ALL}
             assert other in allowed or "*" in allowed, f"{stage}/ may not import {other}/"
 
 

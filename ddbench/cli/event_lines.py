@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from ddbench import sweep
+from ddbench import events
 from ddbench.errors import RunError
 from ddbench.load.progress import Progress
 from ddbench.records import Failure, RunResult, Trial
@@ -25,7 +25,7 @@ class EventLines:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def show(self, event: sweep.Event) -> None:
+    def show(self, event: events.Event) -> None:
         name, fields = _described(event)
         self.write(name, fields)
 
@@ -57,20 +57,20 @@ def _opened(path: Path) -> TextIO:
         ) from cause
 
 
-def _described(event: sweep.Event) -> tuple[str, Fields]:
+def _described(event: events.Event) -> tuple[str, Fields]:
     match event:
-        case sweep.PassStarted(trials):
+        case events.PassStarted(trials):
             return "pass_started", {"trials": len(trials)}
-        case sweep.LaunchStarted(arm):
+        case events.LaunchStarted(arm):
             return "launch_started", {"arm": arm}
-        case sweep.LaunchEnded(launch):
+        case events.LaunchEnded(launch):
             failure = _failure(launch.failure)
             return "launch_ended", {"startup_s": launch.startup_s, "failure": failure}
-        case sweep.TrialStarted(trial):
+        case events.TrialStarted(trial):
             return "trial_started", _trial(trial)
-        case sweep.TrialSpared(trial):
+        case events.TrialSpared(trial):
             return "trial_spared", _trial(trial)
-        case sweep.TrialEnded(result):
+        case events.TrialEnded(result):
             return "trial_ended", {**_trial(result.trial), **_result(result)}
         case Progress(done, failed, total, tokens, elapsed_s):
             return "progress", {

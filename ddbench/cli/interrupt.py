@@ -7,7 +7,7 @@ while a trial is measured the handler only notes the key, and the events of the 
 import signal
 from types import FrameType
 
-from ddbench import sweep
+from ddbench import events
 
 
 class Interrupts:
@@ -18,11 +18,11 @@ class Interrupts:
         self._measuring = False
         signal.signal(signal.SIGINT, self._press)
 
-    def show(self, event: sweep.Event) -> None:
+    def show(self, event: events.Event) -> None:
         """Raises KeyboardInterrupt when Ctrl-C was pressed."""
-        if isinstance(event, sweep.TrialStarted):
+        if isinstance(event, events.TrialStarted):
             self._measuring = True
-        elif isinstance(event, sweep.TrialEnded):
+        elif isinstance(event, events.TrialEnded):
             self._measuring = False
         if self._pressed:
             raise KeyboardInterrupt

@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from ddbench import sweep
+from ddbench import events
 from ddbench.cli.live_table import LiveTable, cell_of, last_decode_window
 from ddbench.load.progress import Progress
 from ddbench.records import RunResult
@@ -59,29 +59,29 @@ class LiveView:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, event: sweep.Event) -> None:
+    def show(self, event: events.Event) -> None:
         match event:
-            case sweep.PassStarted(trials):
+            case events.PassStarted(trials):
                 self._trials += len(trials)
                 self._table.ask(trials)
-            case sweep.LaunchStarted(arm, log_path):
+            case events.LaunchStarted(arm, log_path):
                 self._log = log_path
                 self._where = f"starting the server of {arm}"
-            case sweep.LaunchEnded(launch):
+            case events.LaunchEnded(launch):
                 if launch.failure is not None:
                     self._line(f"the server did not start: {launch.failure.crash_class}")
                     self._line(f"  {launch.failure.evidence}\n  try: {launch.failure.advice}")
                 elif self._live is None:
                     self._line(f"server ready after {launch.startup_s:.1f} s")
-            case sweep.TrialStarted(trial):
+            case events.TrialStarted(trial):
                 arm, load = self._table.running = cell_of(trial)
                 self._where = f"{arm} {load}, repeat {trial.repeat + 1}"
             case Progress():
                 self._progress = event
-            case sweep.TrialSpared(trial):
+            case events.TrialSpared(trial):
                 self._trials -= 1
                 self._table.spare(trial)
-            case sweep.TrialEnded(result):
+            case events.TrialEnded(result):
                 self._ended += 1
                 self._progress = None
                 self._table.take(result)

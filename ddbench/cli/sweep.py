@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from ddbench.events import Event
+    from ddbench.plan.selection import Selection
     from ddbench.records import SweepPlan
-    from ddbench.sweep import Event, Selection
 
 PIPED_COLUMNS = 110
 
@@ -56,9 +57,10 @@ def sweep(
     from ddbench.cli.live import LiveView, View
     from ddbench.errors import PlanError
     from ddbench.plan.read import parse_sweep, read_sweep
+    from ddbench.plan.selection import Selection
     from ddbench.report.terminal import summary_table
     from ddbench.runs.store import RunStore
-    from ddbench.sweep import Selection, run_sweep
+    from ddbench.sweep import run_sweep
 
     if (sweep_file is None) == (resume is None) or (resume is not None and out is not None):
         raise PlanError(

@@ -4,8 +4,9 @@ A prompt's id is its own, or made of its text: the same at every concurrency and
 arms are compared prompt by prompt.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,12 @@ def read_prompts(source: str, count: int) -> list[Prompt]:
     if source.startswith("builtin:"):
         return read_builtin(source.removeprefix("builtin:"), count, BUILTIN_FOLDER)
     return read_prompt_file(Path(source), count)
+
+
+def prompts_digest(prompts: Sequence[Prompt]) -> str:
+    """A SHA-256 in hex of their ids and of what they say."""
+    said = (f"{p.prompt_id}\0{p.messages or p.text}" for p in prompts)
+    return sha256("\0".join(said).encode()).hexdigest()
 
 
 def read_suite() -> list[Prompt]:
