@@ -10,7 +10,18 @@ from types import FrameType
 import typer
 from rich.console import Console
 
-from ddbench.cli import check, compare, doctor, explain, export, predict, report, serve, sweep
+from ddbench.cli import (
+    check,
+    compare,
+    doctor,
+    explain,
+    export,
+    patch,
+    predict,
+    report,
+    serve,
+    sweep,
+)
 from ddbench.errors import DdbenchError
 
 app = typer.Typer(
@@ -26,6 +37,7 @@ app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("export")(export.export)
 app.command("predict")(predict.predict)
+app.add_typer(patch.app, name="patch")
 app.command("doctor")(doctor.doctor)
 
 

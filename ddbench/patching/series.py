@@ -87,12 +87,18 @@ def shipped_folder() -> Path:
     return installed if installed.is_dir() else package.parent / "patches"
 
 
+def full_name(name: str) -> str:
+    """A folder's name does not depend on where we are."""
+    return SHIPPED if name == SHIPPED else str(Path(name).expanduser().absolute())
+
+
 def available(name: str = SHIPPED) -> list[Series]:
     """The series of that name, one for each SGLang version it is there for.
 
     Raises PatchError when there is none.
     """
-    root = _root(name)
+    name = full_name(name)
+    root = shipped_folder() if name == SHIPPED else Path(name)
     found = [
         _read(name, folder)
         for folder in sorted(root.glob(f"{_FOLDER}*"))
@@ -117,10 +123,6 @@ def series_for(name: str, sglang_version: str) -> Series:
         f"patch series {name} is for SGLang {versions}, and {sglang_version} is installed",
         remedy="Install one of these versions, or leave the patches out.",
     )
-
-
-def _root(name: str) -> Path:
-    return shipped_folder() if name == SHIPPED else Path(name).expanduser()
 
 
 def _read(name: str, folder: Path) -> Series:

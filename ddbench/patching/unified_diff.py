@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from unidiff import Hunk, PatchedFile, PatchSet, UnidiffParseError
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import Hunk, PatchedFile, PatchSet
 
 from ddbench.errors import PatchError
 
