@@ -17,7 +17,8 @@ from ddbench.stats.ratio import pooled_ratio
 class Row:
     """One arm at one concurrency, over its done trials. None is "not measured".
 
-    n of tokens_per_step, tpot_s and ttft_median_s counts prompts; of the others, trials.
+    n of tokens_per_step, user_tokens_per_s, tpot_s and ttft_median_s counts prompts; of the others,
+    trials. user_tokens_per_s: of one stream, sum(n - 1) / sum(E2E - TTFT).
     """
 
     arm: str
@@ -31,6 +32,7 @@ class Row:
     occupancy: Interval | None
     tokens_per_step: Interval | None  # None for autoregressive: it verifies nothing
     tokens_per_s: Interval | None
+    user_tokens_per_s: Interval | None
     tpot_s: Interval | None
     ttft_median_s: Interval | None
 
@@ -86,6 +88,7 @@ def _row(results: Sequence[RunResult]) -> Row:
         occupancy=_over_trials(map(occupancy, timed)),
         tokens_per_step=_tokens_per_step(completed),
         tokens_per_s=_over_trials(map(tokens_per_s, timed)),
+        user_tokens_per_s=_user_tokens_per_s(timed_requests),
         tpot_s=_tpot_s(timed_requests),
         ttft_median_s=_ttft_median_s(timed_requests),
     )
@@ -106,6 +109,16 @@ def _tokens_per_step(requests: Sequence[RequestCompleted]) -> Interval | None:
         return None
     tokens, steps, prompts = zip(*counts, strict=True)
     return pooled_ratio(tokens, steps, prompts)
+
+
+def _user_tokens_per_s(requests: Sequence[RequestCompleted]) -> Interval | None:
+    """Of all tokens after the first over the time that they took; None where it was no time."""
+    long = [request for request in requests if request.completion_tokens > 1]
+    times_s = [request.e2e_s - request.ttft_s for request in long]
+    if not sum(times_s) > 0.0:
+        return None
+    tokens = [request.completion_tokens - 1 for request in long]
+    return pooled_ratio(tokens, times_s, [request.prompt_id for request in long])
 
 
 def _tpot_s(requests: Sequence[RequestCompleted]) -> Interval | None:

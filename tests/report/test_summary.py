@@ -159,3 +159,15 @@ def test_requests_that_were_all_sent_at_once_have_no_achieved_concurrency(
 ) -> None:
     assert achieved_concurrency(make_result(prompts=1)) is None
     assert achieved_concurrency(make_result(prompts=0)) is None
+
+
+def test_the_speed_of_one_stream_leaves_out_first_tokens_and_their_time(make_result: Make) -> None:
+    result = make_result("linear-8")
+    one = replace(result.completed[0], completion_tokens=1, verify_ct=None)
+
+    (row,) = summarise([with_requests(result, one, *result.completed[1:])])
+
+    times_s = [r.e2e_s - r.ttft_s for r in result.completed[1:]]
+    assert row.user_tokens_per_s is not None
+    assert row.user_tokens_per_s.value == pytest.approx(47 * 60 / sum(times_s))
+    assert row.user_tokens_per_s.n == 47

@@ -15,7 +15,7 @@ _ROW = 22.0
 _BAR = 13.0
 _HEAD = 24.0
 _GAP = 8.0
-_NOTE = "Beside the measured bar, a line marks the product of the three."
+_NOTE = "On the measured bar a line marks the product."
 
 
 @dataclass(frozen=True, slots=True)

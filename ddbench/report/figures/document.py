@@ -12,16 +12,16 @@ MARGIN = 12
 SERIES = 8
 LETTER = 0.61  # of the font size: the width of a character in a typewriter face
 
-# Dark enough on white and bright enough on black (3 to 1 at least), and no two of the first five
-# alike to eyes that lack red or green; shape and dash tell arms apart where colour does not.
-LIGHT = ("#0067a5", "#c14a09", "#00795c", "#a8478a", "#8a6a00", "#3d444d", "#5b5bd6", "#7a7a7a")
-DARK = ("#56b4e9", "#ff8c42", "#2fc89a", "#e58ac0", "#f0d04a", "#e6e6e6", "#a5a5ff", "#9a9a9a")
+# Dark enough on white and bright enough on black (3 to 1 at least), and no two alike to eyes that
+# lack red or green; shape and dash tell arms apart where colour does not.
+LIGHT = ("#0d60d5", "#e83b11", "#09946b", "#b677c7", "#6b3f00", "#3d444d", "#511db6", "#c27797")
+DARK = ("#5ab2fb", "#f08337", "#39d9a0", "#cb7aa9", "#f9e745", "#e6e6e6", "#907dfe", "#a0a179")
 _PAINT = {  # variable -> (light, dark)
     "surface": ("#ffffff", "#0d1117"),
     "ink": ("#1f2328", "#e6edf3"),
     "muted": ("#59636e", "#9da7b1"),
     "grid": ("#d8dee4", "#30363d"),
-    "focus": ("#0067a5", "#56b4e9"),
+    "focus": ("#0d60d5", "#5ab2fb"),
 }
 _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -29,7 +29,8 @@ _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def document(title: str, description: str, height: float, parts: Iterable[str]) -> str:
     """A stand-alone SVG document, ending in a newline, that may also stand inside HTML."""
     body = "\n".join(parts)
-    own = "ddf-" + hashlib.sha256(f"{title}{description}{body}".encode()).hexdigest()[:10]
+    said = f"{written(title)}{written(description)}{body}"
+    own = "ddf-" + hashlib.sha256(said.encode()).hexdigest()[:10]
     shown = round(height * SHOWN_WIDTH / WIDTH)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ddf" role="img" '

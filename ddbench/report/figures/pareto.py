@@ -130,7 +130,7 @@ def _place(point: Point, across: Scale, upwards: Scale) -> tuple[float, float]:
 
 def _key(y: float) -> Iterator[str]:
     yield f'<path class="ddf-frontier" d="M12 {y + 10:.1f}h26"/>'
-    yield text(46, y + 15, "nothing measured beats it in both; numbers: the load")
+    yield text(46, y + 15, "beaten by nothing in both; numbers: the load")
 
 
 def _description(points: Sequence[Point], load_name: str) -> str:
