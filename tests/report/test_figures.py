@@ -30,8 +30,8 @@ NASTY = "x\"|<script>alert(1)</script>&amp;\x00\x1b\ud800 漢字\n'--> ]]>"
 
 
 def interval(value: float, spread: float | None = 0.1) -> Interval:
-    ends = (None, None) if spread is None else (value * (1 - spread), value * (1 + spread))
-    return Interval(value, *ends, n=3, confidence=0.95, method="typed")
+    low, high = (None, None) if spread is None else (value * (1 - spread), value * (1 + spread))
+    return Interval(value, low, high, n=3, confidence=0.95, method="typed")
 
 
 def speed(arm: int, load: float) -> float:
