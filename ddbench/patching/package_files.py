@@ -43,12 +43,6 @@ def copy_package(source: Path, target: Path) -> None:
             os.utime(copied, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-def forget_byte_code(source_file: Path) -> None:
-    """Of one file: some byte code is valid whatever its source says."""
-    for compiled in (source_file.parent / _BYTE_CODE).glob(f"{source_file.stem}.*.pyc"):
-        compiled.unlink()
-
-
 def _files(package: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(package, followlinks=True):
         folders[:] = [name for name in folders if name != _BYTE_CODE]

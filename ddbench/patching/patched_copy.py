@@ -22,7 +22,7 @@ from ddbench.patching.manifest import (
     require_unchanged,
     write_manifest,
 )
-from ddbench.patching.package_files import copy_package, digest_of, forget_byte_code, hashes
+from ddbench.patching.package_files import copy_package, digest_of, hashes
 from ddbench.patching.series import Series, series_for
 
 _BUILDING = ".building-"
@@ -126,7 +126,6 @@ def _build(
 
 
 def _replace(path: Path, content: bytes | None) -> None:
-    forget_byte_code(path)
     if content is None:
         path.unlink()
         return

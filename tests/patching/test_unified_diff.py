@@ -15,8 +15,6 @@ PatchOf = Callable[[str | None, str | None], Path]
 PATH = "sglang/file.py"
 SAMPLES = ["a", "b", "b", "", " c", "d\re", "--- x", "+++ y", "@@ -1 +1 @@"]
 LINES = st.lists(st.sampled_from(SAMPLES))
-    st.sampled_from(["a", "b", "b", "", " c", "d\re", "--- x", "+++ y", "@@ -1 +1 @@"])
-)
 TEXTS = st.tuples(LINES, st.booleans()).map(lambda t: "\n".join(t[0]) + "\n" * t[1])
 CHANGES = st.tuples(st.none() | TEXTS, st.none() | TEXTS).filter(lambda pair: pair[0] != pair[1])
 
