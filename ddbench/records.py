@@ -311,10 +311,14 @@ class StartupFact:
 
 @dataclass(frozen=True, slots=True)
 class LogExcerpt:
+    """steady_decode: decode[a:b] stood in the log after a closed loop had all its requests in
+    flight and before it ran out of prompts; None where that is not known."""
+
     decode: tuple[DecodeWindow, ...] = ()
     prefill: tuple[PrefillWindow, ...] = ()
     startup: tuple[StartupFact, ...] = ()
     unreadable: tuple[str, ...] = ()  # lines of a known kind with a field that cannot be read
+    steady_decode: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +435,23 @@ class RunResult:
         if concurrency < 1 or len(sends) <= concurrency:
             return None
         return sends[concurrency - 1], sends[-1]
+
+    @property
+    def steady_windows(self) -> tuple[DecodeWindow, ...] | None:
+        """The windows that lie in the steady span from end to end; None where it is not known.
+
+        Of each rank the first one in it is left out: it began before.
+        """
+        if self.log.steady_decode is None:
+            return None
+        first, last = self.log.steady_decode
+        seen: set[str] = set()
+        windows: list[DecodeWindow] = []
+        for window in self.log.decode[first:last]:
+            if window.ranks in seen:
+                windows.append(window)
+            seen.add(window.ranks)
+        return tuple(windows)
 
     @property
     def completed(self) -> tuple[RequestCompleted, ...]:

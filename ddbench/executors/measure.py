@@ -1,6 +1,5 @@
 """One trial on a server that runs: warm up, flush, snapshot, load, snapshot, read the log."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from ddbench.load.dialogue import read_api_key
 from ddbench.load.progress import Progress
 from ddbench.load.run import run_load
 from ddbench.load.warm_up import warm_up
-from ddbench.logs.excerpt import read_excerpt
+from ddbench.logs.trial_log import TrialLog
 from ddbench.plan.key import trial_key
 from ddbench.records import (
     Counters,
@@ -48,7 +47,8 @@ def measure(
     prompts = ready_to_send(url, job.prompts, load)
     log_start = 0
     try:
-        log_start = _settled_size(running)
+        log = TrialLog(running.log_path, running.log_lag_s)
+        log_start = log.start
         warmed = warm_up(url, prompts, load, known_rate=steady.get(load))
         if warmed.refusals:
             cause = _why_ended(running, trial.server)
@@ -58,17 +58,15 @@ def measure(
             steady[load] = warmed.rates[-1]
         flush_cache(url, api_key=key)
         result = replace(result, counters_before=read_counters(url, api_key=key))
-        before, log_start = log_start, _settled_size(running)
-        _require_grown(running, before, log_start)
-        outcome = run_load(url, prompts, load, on_progress=on_progress)
+        log.begin()
+        log_start = log.start
+        outcome = run_load(url, prompts, load, on_progress=_watching(log, on_progress))
         client = replace(
             outcome.client, warm_up_rates=warmed.rates, warm_up_steady=warmed.is_steady
         )
         result = replace(result, requests=outcome.requests, wall_s=outcome.wall_s, client=client)
         result = replace(result, counters_after=read_counters(url, api_key=key))
-        if running.log_path is not None:
-            log_end = _settled_size(running)
-            result = replace(result, log=read_excerpt(running.log_path, log_start, log_end))
+        result = replace(result, log=log.excerpt(result.steady_span_s))
     except ServerError as error:
         cause = _why_ended(running, trial.server) or error
         return replace(result, failure=classify(_log_since(running, log_start), cause))
@@ -121,24 +119,9 @@ def _why_ended(running: RunningServer, server: ServerConfig) -> ServerError | No
     return None if is_alive(running) else why_ended(running, server)
 
 
-def _settled_size(running: RunningServer) -> int:
-    """Of the log, once it has the lines of every answer so far."""
-    if running.log_path is None:
-        return 0
-    time.sleep(running.log_lag_s)
-    try:
-        return running.log_path.stat().st_size
-    except FileNotFoundError as cause:
-        raise _log_rotated(running) from cause
+def _watching(log: TrialLog, on_progress: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    def look(progress: Progress) -> None:
+        log.look(progress.elapsed_s)
+        on_progress(progress)
 
-
-def _require_grown(running: RunningServer, before: int, now: int) -> None:
-    if now < before:
-        raise _log_rotated(running)
-
-
-def _log_rotated(running: RunningServer) -> LogFormatError:
-    return LogFormatError(
-        f"the server's log {running.log_path} was rotated, truncated or removed",
-        remedy="Let nothing rotate or truncate the log while the sweep runs.",
-    )
+    return look

@@ -19,28 +19,35 @@ MAX_LINE_BYTES = 1 << 20  # a longer line is none of SGLang's; its rest is skipp
 _LOOK_BACK_BYTES = 1 << 16
 
 
-def read_excerpt(path: Path, start: int, end: int | None) -> LogExcerpt:
+def read_excerpt(
+    path: Path, start: int, end: int | None, *, steady: tuple[int, int] | None = None
+) -> LogExcerpt:
     """Read what the server logged between two byte offsets; None is the present end.
 
     A line belongs to the excerpt in which its line end stands, so cutting a log at any offsets
     gives every finished line to exactly one excerpt. An unfinished last line belongs to none yet.
     Bytes that are not UTF-8 are replaced. Lines of a known kind with a field that cannot be read
     are kept in `unreadable`, so that one torn line does not cost a trial.
+    steady: the offsets between which the log was written while the load was steady.
 
     Raises LogFormatError when the file is not there, or shorter than the offsets say: it was
     truncated or rotated, and what stands there now is not what was logged then.
     """
     decode: list[DecodeWindow] = []
+    first, last = 0, 0  # of `decode`: before `steady` begins, and before it ends
     prefill: list[PrefillWindow] = []
     startup: list[StartupFact] = []
     unreadable: list[str] = []
     try:
         with path.open("rb") as log:
-            for raw_line in _finished_lines(log, path, start, end):
+            for raw_line, line_end in _finished_lines(log, path, start, end):
                 line = raw_line.decode(errors="replace")
                 try:
                     if (decoded := parse_decode_line(line)) is not None:
                         decode.append(decoded)
+                        if steady is not None:
+                            first += line_end <= steady[0]
+                            last += line_end <= steady[1]
                     elif (prefilled := parse_prefill_line(line)) is not None:
                         prefill.append(prefilled)
                     elif (fact := parse_startup_line(line)) is not None:
@@ -52,10 +59,19 @@ def read_excerpt(path: Path, start: int, end: int | None) -> LogExcerpt:
             f"cannot read the server's log {path}: {cause.strerror}",
             remedy="Keep the log in place until the sweep is over.",
         ) from cause
-    return LogExcerpt(tuple(decode), tuple(prefill), tuple(startup), tuple(unreadable))
+    return LogExcerpt(
+        decode=tuple(decode),
+        prefill=tuple(prefill),
+        startup=tuple(startup),
+        unreadable=tuple(unreadable),
+        steady_decode=None if steady is None else (first, last),
+    )
 
 
-def _finished_lines(log: BinaryIO, path: Path, start: int, end: int | None) -> Iterator[bytes]:
+def _finished_lines(
+    log: BinaryIO, path: Path, start: int, end: int | None
+) -> Iterator[tuple[bytes, int]]:
+    """Each line, and the offset at which it ends."""
     size = os.fstat(log.fileno()).st_size
     if not 0 <= start <= (size if end is None else end) <= size:
         raise _shorter_than_asked(path, size, start, end)
@@ -70,7 +86,7 @@ def _finished_lines(log: BinaryIO, path: Path, start: int, end: int | None) -> I
         position += len(line)
         is_finished = line.endswith(b"\n")
         if is_finished and not is_overlong:
-            yield line
+            yield line, position
         is_overlong = not is_finished
 
 

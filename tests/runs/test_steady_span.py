@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ddbench.records import RequestFailed
+from ddbench.records import DecodeWindow, LogExcerpt, RequestFailed
 
 
 def sent(result, *times_s, concurrency):
@@ -23,3 +23,15 @@ def test_prompts_that_all_left_at_once_have_no_steady_span(make_result):
 
 def test_an_open_loop_has_no_number_of_requests_to_keep(make_result):
     assert sent(make_result(), 0.0, 0.1, 0.2, concurrency=0).steady_span_s is None
+
+
+def test_its_windows_lie_in_it_from_end_to_end(make_result):
+    """The first line of each rank after its beginning is about a time before it, too."""
+    ranks = ["DP0", "DP1", "DP0", "DP0", "DP1", "DP0"]
+    windows = tuple(
+        DecodeWindow(None, rank, n, 0, None, None, None, None, None) for n, rank in enumerate(ranks)
+    )
+    result = replace(make_result(), log=LogExcerpt(windows, steady_decode=(1, 5)))
+
+    assert [window.running_requests for window in result.steady_windows] == [3, 4]
+    assert replace(result, log=LogExcerpt(windows)).steady_windows is None
