@@ -9,6 +9,7 @@ DdbenchError                 what went wrong + what to do; the CLI prints both
 │   ├── ServerExitedEarly
 │   ├── ServerNotReady
 │   ├── ServerSurvived       still alive after SIGKILL
+│   ├── ServerUntrusted      an https server whose certificate says nothing to this machine
 │   └── UnitEnded            a systemd unit ended in a way that its state explains
 ├── LogFormatError           a log line of a known kind that we cannot read
 ├── ModelFilesError          weights, config or tokenizer that the embedded engine cannot use
@@ -17,6 +18,8 @@ DdbenchError                 what went wrong + what to do; the CLI prints both
 ├── RunError                 a run folder that cannot be created, opened or read
 ├── EngineError              settings or weights that the embedded server cannot run
 ├── RequestRefused           a request that the embedded server answers with status 400
+├── ClusterError             a Ray cluster that cannot be used as asked
+├── RemoteError              what a host of it refused
 └── NotComparable            two results that must not be divided by each other
 """
 
@@ -84,6 +87,14 @@ class ServerSurvived(ServerError):
         )
 
 
+class ServerUntrusted(ServerError):
+    def __init__(self, base_url: str, why: str) -> None:
+        super().__init__(
+            f"no TLS with {base_url}: {why}",
+            remedy="Point $SSL_CERT_FILE at the certificate of the authority that signed it.",
+        )
+
+
 class UnitEnded(ServerError):
     """`crash_class` and `evidence` as in a Failure.
 
@@ -125,6 +136,18 @@ class EngineError(DdbenchError):
 
 class RequestRefused(DdbenchError):
     pass
+
+
+class ClusterError(DdbenchError):
+    pass
+
+
+class RemoteError(DdbenchError):
+    """kind: the name of the class that was raised on the host."""
+
+    def __init__(self, message: str, *, remedy: str, kind: str) -> None:
+        super().__init__(message, remedy=remedy)
+        self.kind = kind
 
 
 class NotComparable(DdbenchError):

@@ -33,7 +33,7 @@ def run_closed_loop(
         on_progress: called at most four times a second, and once at the end.
 
     Raises:
-        LoadError: base_url is not an http URL, or there is nothing to send.
+        LoadError: base_url is not an http or https URL, or there is nothing to send.
         KeyboardInterrupt: after the sockets were closed.
     """
     return timed_closed_loop(base_url, prompts, load, on_progress=on_progress)[1]

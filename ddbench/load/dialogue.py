@@ -18,6 +18,7 @@ from ddbench.load.generate import GenerateAnswer, generate_body
 from ddbench.load.http_head import Target, read_target
 from ddbench.load.openai import CHAT, COMPLETIONS, OpenAiAnswer, chat_body, completions_body
 from ddbench.records import LoadConfig, Prompt
+from ddbench.tls import direct_session
 
 CONTROL_TIMEOUT_S = 30.0
 
@@ -37,8 +38,8 @@ def open_dialogue(
     """The route that `load` asks for. OpenAI's routes want the model's name: it is asked for.
 
     Raises:
-        LoadError: base_url is no http URL, the key's variable is empty, or the server does not
-            list its models.
+        LoadError: base_url is no http or https URL, the key's variable is empty, or the server does
+            not list its models.
     """
     target = read_target(base_url)
     api_key = read_api_key(load, environment)
@@ -82,8 +83,7 @@ def get_json(base_url: str, route: str, api_key: str | None) -> object:
         LoadError: there is no answer, another status than 200, or no JSON.
     """
     headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-    with requests.Session() as session:
-        session.trust_env = False  # neither a proxy nor .netrc
+    with direct_session() as session:
         try:
             answer = session.get(f"{base_url}{route}", headers=headers, timeout=CONTROL_TIMEOUT_S)
             if answer.status_code == 200:

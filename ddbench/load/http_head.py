@@ -12,6 +12,7 @@ from ddbench.load.bad_answer import BadAnswer, shown
 
 HEAD_LIMIT_BYTES = 64 * 1024
 
+_PORTS = {False: 80, True: 443}  # with TLS or without
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?")
 
 
@@ -22,11 +23,13 @@ class Target:
     host: str
     port: int
     prefix: str = ""
+    tls: bool = False
 
     @property
     def authority(self) -> str:
+        """As a Host header has it; the scheme's own port is left out, as gateways expect."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return host if self.port == _PORTS[self.tls] else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ def read_target(base_url: str) -> Target:
     """Take a base URL apart.
 
     Raises:
-        LoadError: it is not an http URL with a host.
+        LoadError: it is not an http or https URL with a host.
     """
     try:
         parts = urlsplit(base_url)
@@ -53,12 +56,15 @@ def read_target(base_url: str) -> Target:
             f"{base_url!r} is not a base URL: {cause}",
             remedy="Write it like http://127.0.0.1:30000.",
         ) from cause
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise LoadError(
-            f"{base_url!r} is not an http URL",
-            remedy="Write it like http://127.0.0.1:30000; reach an https server through a tunnel.",
+            f"{base_url!r} is not an http or https URL",
+            remedy="Write it like http://127.0.0.1:30000 or https://gateway.example/prefix.",
         )
-    return Target(parts.hostname, 80 if port is None else port, parts.path.rstrip("/"))
+    tls = parts.scheme == "https"
+    return Target(
+        parts.hostname, _PORTS[tls] if port is None else port, parts.path.rstrip("/"), tls
+    )
 
 
 def post_bytes(target: Target, route: str, body: bytes, *, api_key: str | None = None) -> bytes:

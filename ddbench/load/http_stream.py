@@ -3,11 +3,13 @@
 A library's client costs more per streamed chunk than the chunk is worth, and stamps a chunk after
 it was parsed, queued and handed to a task. Here a chunk is stamped where it leaves the socket, and
 nothing is parsed before every socket that was ready has been read: a burst of 256 chunks does
-not make the last one look late.
+not make the last one look late. Under TLS the socket's bytes are deciphered first, of one
+connection after the other.
 """
 
 import asyncio
 import socket
+import ssl
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -104,7 +106,8 @@ class Inbox:
 class StreamConnection(asyncio.Protocol):
     """A connection that is reused while the server keeps it open; one request at a time."""
 
-    def __init__(self, inbox: Inbox, sock: socket.socket) -> None:
+    def __init__(self, inbox: Inbox, sock: socket.socket | None) -> None:
+        """sock: to write to without a detour; None where the transport has to encipher."""
         self._inbox = inbox
         self._socket = sock
         self._transport: asyncio.Transport | None = None
@@ -158,6 +161,9 @@ class StreamConnection(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             self._end(self._sent_at, "the connection was closed before the request was sent")
+            return
+        if self._socket is None:
+            transport.write(request)
             return
         try:
             written = self._socket.send(request)
@@ -324,11 +330,20 @@ async def resolve(host: str, port: int) -> list[Address]:
     return [(family, address) for family, _, _, _, address in found]
 
 
-async def connect(addresses: list[Address], inbox: Inbox, timeout_s: float) -> StreamConnection:
+async def connect(
+    addresses: list[Address],
+    inbox: Inbox,
+    timeout_s: float,
+    *,
+    tls: ssl.SSLContext | None = None,
+    server_name: str | None = None,
+) -> StreamConnection:
     """Open a connection to the first address that takes one.
 
+    tls: with it the connection is enciphered, and the server's certificate is for `server_name`.
+
     Raises:
-        OSError: none does (TimeoutError is one of them).
+        OSError: none does (TimeoutError and ssl.SSLError are some of them).
     """
     loop = asyncio.get_running_loop()
     refusal: OSError | None = None
@@ -339,9 +354,12 @@ async def connect(addresses: list[Address], inbox: Inbox, timeout_s: float) -> S
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             async with asyncio.timeout(timeout_s):
                 await loop.sock_connect(sock, address)
-            _, connection = await loop.create_connection(
-                partial(StreamConnection, inbox, sock), sock=sock
-            )
+                _, connection = await loop.create_connection(
+                    partial(StreamConnection, inbox, None if tls else sock),
+                    sock=sock,
+                    ssl=tls,
+                    server_hostname=server_name if tls else None,
+                )
         except OSError as cause:
             sock.close()
             refusal = cause

@@ -34,7 +34,7 @@ def run_open_loop(
         on_progress: called at most four times a second, and once at the end.
 
     Raises:
-        LoadError: base_url is not an http URL, there is nothing to send, or no rate.
+        LoadError: base_url is not an http or https URL, there is nothing to send, or no rate.
         KeyboardInterrupt: after the sockets were closed.
     """
     dialogue = open_dialogue(base_url, load)

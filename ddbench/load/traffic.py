@@ -8,6 +8,7 @@ A request that fails is a value; an error that is not the network's is a bug her
 import asyncio
 import gc
 import os
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from ddbench.records import (
     RequestFailed,
     RequestOutcome,
 )
+from ddbench.tls import trusted
 
 CONNECT_TIMEOUT_S = 10.0
 PROGRESS_PERIOD_S = 0.25
@@ -138,12 +140,17 @@ class Traffic:
     async def connect(self) -> StreamConnection | None:
         """A new connection; None when the server takes none."""
         began_at = time.perf_counter()
+        target = self._dialogue.target
         try:
-            connection = await connect(self._addresses, self._inbox, CONNECT_TIMEOUT_S)
-        except OSError as cause:
-            self._refusal = (
-                f"no connection: {os.strerror(cause.errno) if cause.errno else 'timed out'}"
+            connection = await connect(
+                self._addresses,
+                self._inbox,
+                CONNECT_TIMEOUT_S,
+                tls=trusted() if target.tls else None,
+                server_name=target.host,
             )
+        except OSError as cause:
+            self._refusal = f"no connection: {_why_refused(cause)}"
             if self.started_at is not None:
                 self._refused += 1
             if self._refused == GIVE_UP_AFTER:
@@ -222,6 +229,14 @@ class Traffic:
             wall_s=max(0.0, self._last_byte_at - self.started_at - first_s),
             client=client,
         )
+
+
+def _why_refused(cause: OSError) -> str:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({cause.verify_message})"
+    if isinstance(cause, ssl.SSLError):
+        return f"no TLS ({cause.reason or 'the connection was closed'})"
+    return os.strerror(cause.errno) if cause.errno else "timed out"
 
 
 @contextmanager

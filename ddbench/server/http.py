@@ -5,7 +5,8 @@ from concurrent.futures import Future
 
 import requests
 
-from ddbench.errors import ServerError
+from ddbench.errors import ServerError, ServerUntrusted
+from ddbench.tls import direct_session
 
 TIMEOUT_S = 30.0
 
@@ -18,7 +19,8 @@ def ask(
     timeout_s: float = TIMEOUT_S,
     api_key: str | None = None,
 ) -> requests.Response:
-    """The whole answer, whatever its status. Raises ServerError without one within `timeout_s`.
+    """The whole answer, whatever its status. Raises ServerError without one within `timeout_s`;
+    ServerUntrusted when that is for its certificate.
 
     In a thread that is left behind when the time is over: to `requests` every byte is a sign of
     life, and a server may send one a second.
@@ -27,8 +29,7 @@ def ask(
     answer: Future[requests.Response] = Future()
 
     def exchange() -> None:
-        with requests.Session() as session:
-            session.trust_env = False  # a proxy cannot reach this machine's loopback
+        with direct_session() as session:  # a proxy cannot reach this machine's loopback
             try:
                 answer.set_result(
                     session.request(
@@ -41,6 +42,8 @@ def ask(
     threading.Thread(target=exchange, daemon=True).start()
     try:
         return answer.result(timeout_s)
+    except requests.exceptions.SSLError as cause:
+        raise ServerUntrusted(base_url, str(cause)) from cause
     except (requests.RequestException, TimeoutError) as cause:
         raise ServerError(
             f"no answer from {base_url}{route}: {type(cause).__name__}",

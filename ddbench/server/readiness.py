@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ddbench.errors import ServerError, ServerNotReady
+from ddbench.errors import ServerError, ServerNotReady, ServerUntrusted
 from ddbench.server.http import ask
 from ddbench.server.log_tail import last_lines
 
@@ -44,17 +44,22 @@ def is_ready(base_url: str, expected_model: str | None, *, timeout_s: float) -> 
     """True when a server there generates text and serves `expected_model` (None: any model).
 
     Of a server that is not SGLang, and of which no model is expected, /health is enough.
+    Raises ServerUntrusted at once: no waiting helps.
     """
     try:
         health = ask(base_url, "/health_generate", timeout_s=timeout_s).status_code
         if health == 404 and expected_model is None:
             health = ask(base_url, "/health", timeout_s=timeout_s).status_code
+        if expected_model is None and health in (401, 403):
+            return True  # a gateway that wants a key for this, too
         if health != 200:
             return False
         if expected_model is None:
             return True
         answer = ask(base_url, "/server_info", timeout_s=timeout_s)
         said = answer.json()
+    except ServerUntrusted:
+        raise
     except (ServerError, ValueError):  # nobody listens yet; or somebody who speaks no JSON
         return False
     return isinstance(said, dict) and said.get("model_path") == expected_model

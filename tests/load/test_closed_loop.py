@@ -204,7 +204,7 @@ def test_a_signal_ends_it_promptly(number: int, code: int, rude_url: str) -> Non
     assert b"Warning" not in complaints, complaints.decode()
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:30000", "https://host:1", "http://", "http://h:a"])
+@pytest.mark.parametrize("url", ["127.0.0.1:30000", "ftp://host:1", "http://", "http://h:a"])
 def test_a_wrong_base_url_is_refused(url: str, ask: Any) -> None:
     with pytest.raises(LoadError, match="URL") as caught:
         ask(url, "healthy")

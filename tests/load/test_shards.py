@@ -87,8 +87,8 @@ def test_processes_share_a_load(start: Callable[..., Any]) -> None:
 
 
 def test_what_a_process_refuses_is_refused() -> None:
-    with pytest.raises(LoadError, match="is not an http URL") as caught:
-        run_sharded("https://x", prompts_of(4), LoadConfig("t", 4, 4, 8), streams_per_process=2)
+    with pytest.raises(LoadError, match="is not an http or https URL") as caught:
+        run_sharded("ftp://x", prompts_of(4), LoadConfig("t", 4, 4, 8), streams_per_process=2)
 
     assert "http://127.0.0.1:30000" in caught.value.remedy
 
