@@ -1,18 +1,78 @@
-"""ddbench report markdown RUN"""
+"""ddbench report markdown|html|json RUN"""
+
+from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-app = typer.Typer(help="Findings and tables of a run.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from ddbench.report.content import Report
+
+app = typer.Typer(help="Findings, answer, tables and figures of a run.", no_args_is_help=True)
+
+Run = Annotated[Path, typer.Argument(help="A run folder.")]
 
 
 @app.command("markdown")
-def markdown(run: Annotated[Path, typer.Argument(help="A run folder.")]) -> None:
-    """Tables that render on GitHub, on stdout."""
+def markdown(
+    run: Run,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write report.md there, and its figures beside it."),
+    ] = None,
+) -> None:
+    """Tables that render on GitHub, on stdout; with --out its figures too."""
+    from ddbench.report.files import write_markdown
     from ddbench.report.markdown import render_markdown
+
+    report = _report(run)
+    if out is None:
+        typer.echo(render_markdown(report), nl=False)
+    else:
+        typer.echo(write_markdown(report, out))
+
+
+@app.command("html")
+def html(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it there. Default: stdout.")
+    ] = None,
+) -> None:
+    """One page that needs no network: figures, tables to sort, dark and light."""
+    from ddbench.report.files import write_new
+    from ddbench.report.page import render_page
+
+    page = render_page(_report(run))
+    if out is None:
+        typer.echo(page, nl=False)
+    else:
+        typer.echo(write_new(out, page))
+
+
+@app.command("json")
+def json(run: Run) -> None:
+    """All of it as plain data, for other programs; ddbench/report/plain_data.py lists the keys."""
+    from ddbench.report.plain_data import render_json
+
+    typer.echo(render_json(_report(run)), nl=False)
+
+
+def _report(run: Path) -> Report:
+    from ddbench.checks.run import check
+    from ddbench.cli.check_inputs import Reading, read_evidence
+    from ddbench.report.assemble import assemble
+    from ddbench.report.prediction import predict
     from ddbench.runs.store import RunStore
 
     with RunStore.open(run) as store:
-        typer.echo(render_markdown(store.name, store.launches(), list(store.results())), nl=False)
+        name, launches, results = store.name, store.launches(), list(store.results())
+    return assemble(
+        name,
+        launches,
+        results,
+        checked=check(list(read_evidence(run, Reading()))),
+        predicted=predict(run, launches, results),
+    )

@@ -8,17 +8,23 @@ from ddbench.compare.conditions import Difference
 from ddbench.compare.graphs import GraphFactor
 from ddbench.compare.linear_vs_tree import Cell, LinearVsTree, Pair
 from ddbench.compare.lossless import Losslessness
+from ddbench.compare.slo import Recommendation
 from ddbench.compare.why import Decomposition
+from ddbench.report.drafter_sections import NO_RECORDING, drafter_sections
+from ddbench.report.drafters import DrafterReport
+from ddbench.report.drift_sections import drift_section
 from ddbench.report.notes import EMBEDDED
 from ddbench.report.numbers import NOT_MEASURED, interval_text
 from ddbench.report.sections import Measured, Said, Section, Sentence, Words
+from ddbench.report.slo_sections import slo_section
 from ddbench.stats.interval import Interval
 
 METHODS = (
     "Ratios are tree over linear; brackets hold 95 % intervals. n counts prompts for tokens/step, "
-    "request rate and TPOT (a log jackknife, paired by prompt: the choice of prompts), and pairs "
-    "of repeats for tok/s (Student's t on logs: the noise of running again). Equivalent: within "
-    "1 % by two one-sided tests at 5 %. Better or worse: the interval leaves out 1."
+    "request rate and TPOT (a log jackknife, paired by prompt: the choice of prompts). For tok/s it "
+    "counts pairs of repeats (Student's t on logs: the noise of running again), or visits where "
+    "there are several, which is the noise of launching again as well. Equivalent: within 1 % by "
+    "two one-sided tests at 5 %. Better or worse: the interval leaves out 1."
 )
 _WHY = (
     "speedup = rounds x time x batch. rounds: tokens a verify step, from the answers' counts. "
@@ -34,12 +40,25 @@ _NAMES = {
 }
 
 
-def sections(comparison: LinearVsTree) -> list[Section]:
-    """Findings first, then the tables that they rest on."""
+def sections(
+    comparison: LinearVsTree,
+    *,
+    drafters: Sequence[DrafterReport] | None = None,
+    levels: Sequence[Recommendation] = (),
+) -> list[Section]:
+    """Findings first, then the tables that they rest on.
+
+    drafters: None where nobody looked for recordings; empty where there are none, which is said.
+    """
     found = [Section("Answer", tuple(_answers(comparison)))]
+    if levels:
+        found.append(slo_section(levels))
     if comparison.refused:
         found.append(Section("Not compared", tuple(_refused(comparison.refused))))
+    found += drafter_sections(drafters or ())
     found += [_ratios(pair) for pair in comparison.pairs]
+    if comparison.drift is not None:
+        found.append(drift_section(comparison.drift))
     found.append(_why(comparison.pairs))
     if comparison.graphs:
         found.append(_graphs(comparison.graphs))
@@ -50,7 +69,9 @@ def sections(comparison: LinearVsTree) -> list[Section]:
     found += _acceptance(comparison.pairs)
     if comparison.budgets:
         found.append(_budgets(comparison.budgets))
-    found.append(Section("How to read this", (*_caveats(comparison), (METHODS,), (_WHY,))))
+    unjudged = (NO_RECORDING,) if drafters is not None and not drafters else ()
+    caveats = (*_caveats(comparison), *unjudged, (METHODS,), (_WHY,))
+    found.append(Section("How to read this", caveats))
     return found
 
 

@@ -1,47 +1,38 @@
-"""What went wrong, before any number: a Markdown section."""
+"""What went wrong, before any number."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ddbench.records import Failure, Launch, RequestFailed, RunResult
-from ddbench.report.gfm import block, code, table
+from ddbench.report.content import Failed, FailedRequests
+from ddbench.report.sections import Cell, Said, Section
 
 
-def what_failed(launches: Sequence[Launch], results: Sequence[RunResult]) -> list[str]:
-    """Paragraphs: failed launches and trials, failed requests, then the evidence. Empty: none."""
+def failed_of(launches: Sequence[Launch], results: Sequence[RunResult]) -> tuple[Failed, ...]:
+    """Launches first, then trials, in the order they ran."""
     done = {result.key for result in results if result.failure is None}
-    launch_failures = [(launch, launch.failure) for launch in launches if launch.failure]
-    trial_failures = [(result, result.failure) for result in results if result.failure]
-    parts = []
-    if launch_failures or trial_failures:
-        rows = [
-            ["launch", code(launch.log_name or "-"), "-", "-", *_why(failure)]
-            for launch, failure in launch_failures
-        ] + [
-            [
-                "trial, measured again" if result.key in done else "trial",
-                code(result.trial.arm),
-                str(result.trial.load.concurrency),
-                str(result.trial.repeat),
-                *_why(failure),
-            ]
-            for result, failure in trial_failures
-        ]
-        parts.append(table(("what", "arm or log", "concurrency", "repeat", "why", "do"), rows))
-    if reasons := _request_failures(results):
-        parts.append(table(("failed requests", "arm", "concurrency", "reason"), reasons))
-    evidence = {failure.evidence: failure for _, failure in [*launch_failures, *trial_failures]}
-    for text, failure in evidence.items():
-        if text.strip():
-            parts += [f"Evidence of {code(failure.crash_class)}:", block(text)]
-    return parts
+    return (
+        *(
+            _failed("launch", launch.failure, launch.log_name or "-")
+            for launch in launches
+            if launch.failure
+        ),
+        *(
+            _failed(
+                "trial",
+                result.failure,
+                result.trial.arm,
+                concurrency=result.trial.load.concurrency,
+                repeat=result.trial.repeat,
+                measured_again=result.key in done,
+            )
+            for result in results
+            if result.failure
+        ),
+    )
 
 
-def _why(failure: Failure) -> list[str]:
-    return [code(failure.crash_class), code(failure.advice)]
-
-
-def _request_failures(results: Sequence[RunResult]) -> list[list[str]]:
+def failed_requests_of(results: Sequence[RunResult]) -> tuple[FailedRequests, ...]:
     """Counted over every trial, those that failed as a whole too."""
     counts = Counter(
         (result.trial.arm, result.trial.load.concurrency, request.reason)
@@ -49,7 +40,63 @@ def _request_failures(results: Sequence[RunResult]) -> list[list[str]]:
         for request in result.requests
         if isinstance(request, RequestFailed)
     )
-    return [
-        [str(number), code(arm), str(concurrency), code(reason)]
+    return tuple(
+        FailedRequests(number, arm, concurrency, reason)
         for (arm, concurrency, reason), number in sorted(counts.items())
-    ]
+    )
+
+
+def failure_sections(
+    failed: Sequence[Failed], requests: Sequence[FailedRequests]
+) -> Iterator[Section]:
+    """Failed launches and trials, failed requests, then the evidence."""
+    if failed:
+        yield Section(
+            "",
+            header=("what", "arm or log", "concurrency", "repeat", "why", "do"),
+            rows=tuple(_row(one) for one in failed),
+        )
+    if requests:
+        yield Section(
+            "",
+            header=("failed requests", "arm", "concurrency", "reason"),
+            rows=tuple(
+                (str(one.count), Said(one.arm), str(one.concurrency), Said(one.reason))
+                for one in requests
+            ),
+        )
+    evidence = {one.evidence: one.crash_class for one in failed if one.evidence.strip()}
+    if evidence:
+        quotes = ((("Evidence of ", Said(why)), text) for text, why in evidence.items())
+        yield Section("", quotes=tuple(quotes))
+
+
+def _failed(
+    what: str,
+    failure: Failure,
+    arm: str,
+    *,
+    concurrency: int | None = None,
+    repeat: int | None = None,
+    measured_again: bool = False,
+) -> Failed:
+    return Failed(
+        what=what,
+        arm=arm,
+        concurrency=concurrency,
+        repeat=repeat,
+        measured_again=measured_again,
+        crash_class=failure.crash_class,
+        advice=failure.advice,
+        evidence=failure.evidence,
+    )
+
+
+def _row(one: Failed) -> tuple[Cell, ...]:
+    return (
+        f"{one.what}, measured again" if one.measured_again else one.what,
+        Said(one.arm),
+        *("-" if number is None else str(number) for number in (one.concurrency, one.repeat)),
+        Said(one.crash_class),
+        Said(one.advice),
+    )

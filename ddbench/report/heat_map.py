@@ -32,17 +32,19 @@ class Panel:
 def heat_map(forecaster: Forecaster, candidates: Mapping[int, Sequence[Candidate]]) -> str:
     """The SVG of a prediction. candidates: concurrency -> its settings, the fastest first."""
     grid = forecaster.acceptance.grid
+    return render(panels_of(forecaster, candidates), budgets=grid.budgets, topks=grid.topks)
+
+
+def panels_of(forecaster: Forecaster, candidates: Mapping[int, Sequence[Candidate]]) -> list[Panel]:
+    """Acceptance, then tok/s of each concurrency."""
     decoded = forecaster.decoded_tokens
     steps = {tree: float(forecaster.acceptance.steps(*tree).sum()) for tree in forecaster.trees()}
-    panels = [
-        Panel(
-            f"Predicted tokens a step, {forecaster.recorded.arm}",
-            "tokens/step",
-            {tree: decoded / count for tree, count in steps.items() if count},
-        )
-    ]
-    panels += [_speed_panel(c, ranked) for c, ranked in candidates.items()]
-    return render(panels, budgets=grid.budgets, topks=grid.topks)
+    acceptance = Panel(
+        f"Predicted tokens a step, {forecaster.recorded.arm}",
+        "tokens/step",
+        {tree: decoded / count for tree, count in steps.items() if count},
+    )
+    return [acceptance, *(_speed_panel(c, ranked) for c, ranked in candidates.items())]
 
 
 def render(panels: Sequence[Panel], *, budgets: Sequence[int], topks: Sequence[int]) -> str:

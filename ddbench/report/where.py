@@ -1,28 +1,46 @@
-"""What ran where: the servers of a run and the machine, as a Markdown section."""
+"""What ran where: the servers of a run and the machine."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ddbench.records import Flags, Launch, RunResult, ServerConfig
-from ddbench.report.gfm import LONGEST, code, table
+from ddbench.report.content import Fact, Where
+from ddbench.report.sections import Cell, Said, Section, Sentence, Words
+
+LONGEST = 300  # characters of a fact that a table can hold
 
 
-def where_it_ran(launches: Sequence[Launch], results: Sequence[RunResult]) -> list[str]:
-    """Paragraphs: the arms' servers, the facts of the machine, and what could not be found out.
+def where_of(launches: Sequence[Launch], results: Sequence[RunResult]) -> Where:
+    names = _server_names(launches, results)
+    unknown = {
+        name: reason for launch in launches for name, reason in launch.environment.unknown.items()
+    }
+    return Where(
+        servers={result.trial.arm: result.trial.server for result in results},
+        facts=tuple(_facts(launches, names)),
+        unknown=dict(sorted(unknown.items())),
+    )
+
+
+def where_sections(where: Where) -> Iterator[Section]:
+    """The arms' servers, the facts of the machine, and what could not be found out.
 
     A fact that a cell cannot hold, such as every argument of a server, is only named.
     """
-    parts = [table(_ARM_HEADER, _arm_rows(results))]
-    names = _server_names(launches, results)
-    facts = _facts(launches, names)
-    if short := [fact for fact in facts if len(fact[1]) <= LONGEST]:
-        rows = [(code(name), code(value), servers) for name, value, servers in short]
-        parts.append(table(("fact", "value", "servers"), rows))
-    if long := sorted({name for name, value, _ in facts if len(value) > LONGEST}):
-        parts.append(f"In the run's database, too long for here: {', '.join(map(code, long))}.")
-    if unknown := _unknown(launches):
-        parts.append("Not known: " + "; ".join(unknown) + ".")
-    return parts
+    rows = tuple(_arm_row(arm, server) for arm, server in where.servers.items())
+    yield Section("", header=_ARM_HEADER, rows=rows)
+    if short := [fact for fact in where.facts if len(fact.value) <= LONGEST]:
+        yield Section("", header=("fact", "value", "servers"), rows=tuple(map(_fact_row, short)))
+    said: list[Sentence] = []
+    if long := sorted({fact.name for fact in where.facts if len(fact.value) > LONGEST}):
+        said.append(("In the run's database, too long for here: ", *_listed(long), "."))
+    if where.unknown:
+        joined: list[Words] = []
+        for name, reason in where.unknown.items():
+            joined += ["; " if joined else "", Said(name), " (", Said(reason), ")"]
+        said.append(("Not known: ", *joined, "."))
+    if said:
+        yield Section("", after=tuple(said))
 
 
 _ARM_HEADER = (
@@ -40,71 +58,74 @@ _ARM_HEADER = (
 )
 
 
-def _arm_rows(results: Sequence[RunResult]) -> list[list[str]]:
-    servers = {result.trial.arm: result.trial.server for result in results}
-    return [_arm_row(arm, server) for arm, server in servers.items()]
-
-
-def _arm_row(arm: str, server: ServerConfig) -> list[str]:
+def _arm_row(arm: str, server: ServerConfig) -> tuple[Cell, ...]:
     speculation = server.speculation
-    return [
-        code(arm),
+    return (
+        Said(arm),
         server.engine,
-        code(server.model),
-        _code_or_dash(server.draft_model),
-        _code_or_dash(speculation.algorithm),
+        Said(server.model),
+        _said(server.draft_model),
+        _said(speculation.algorithm),
         *(
             "-" if number is None else str(number)
             for number in (speculation.block_size, speculation.budget, speculation.topk)
         ),
         str(server.max_running_requests),
-        _code_or_dash(server.patches),
-        _code_or_dash(_settings(server.flags, server.env)),
-    ]
+        _said(server.patches),
+        _said(_settings(server.flags, server.env)),
+    )
 
 
 def _settings(flags: Flags, env: tuple[tuple[str, str], ...]) -> str | None:
     shown = [f"{name}={value}" for name, value in env]
     for name, value in flags:
+        if value is False:
+            continue
         words = value if isinstance(value, tuple) else (value,)
         shown.append(" ".join([f"--{name}", *(str(word) for word in words if word is not True)]))
     return " ".join(shown) or None
 
 
-def _code_or_dash(text: str | None) -> str:
-    return "-" if text is None else code(text)
+def _said(text: str | None) -> Words:
+    return "-" if text is None else Said(text)
+
+
+def _fact_row(fact: Fact) -> tuple[Cell, ...]:
+    everywhere = fact.servers is None
+    return (
+        Said(fact.name),
+        Said(fact.value),
+        "all" if everywhere else tuple(_listed(fact.servers or ())),
+    )
+
+
+def _listed(names: Sequence[str]) -> list[Words]:
+    words: list[Words] = [word for name in names for word in (", ", Said(name))]
+    return words[1:]
 
 
 def _server_names(
     launches: Sequence[Launch], results: Sequence[RunResult]
-) -> dict[ServerConfig, str]:
+) -> Mapping[ServerConfig, tuple[str, ...]]:
     """Each launched server by the arms it served, or by its log where it served none."""
     arms: dict[ServerConfig, dict[str, None]] = defaultdict(dict)
     for result in results:
         arms[result.trial.server][result.trial.arm] = None
     return {
-        launch.server: ", ".join(map(code, arms.get(launch.server, [launch.log_name or "-"])))
+        launch.server: tuple(arms.get(launch.server, [launch.log_name or "-"]))
         for launch in launches
     }
 
 
 def _facts(
-    launches: Sequence[Launch], names: dict[ServerConfig, str]
-) -> list[tuple[str, str, str]]:
-    """(name, value, where it was so), one a value: launches may disagree."""
-    places: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    launches: Sequence[Launch], names: Mapping[ServerConfig, tuple[str, ...]]
+) -> Iterator[Fact]:
+    """One a value: launches may disagree."""
+    places: dict[tuple[str, str], dict[tuple[str, ...], None]] = defaultdict(dict)
     for launch in launches:
         for fact in launch.environment.facts.items():
             places[fact][names[launch.server]] = None
     everywhere = len(set(names.values()))
-    return [
-        (name, value, "all" if len(where) == everywhere else ", ".join(where))
-        for (name, value), where in sorted(places.items())
-    ]
-
-
-def _unknown(launches: Sequence[Launch]) -> list[str]:
-    reasons = {
-        name: reason for launch in launches for name, reason in launch.environment.unknown.items()
-    }
-    return [f"{code(name)} ({code(reasons[name])})" for name in sorted(reasons)]
+    for (name, value), where in sorted(places.items()):
+        arms = tuple(dict.fromkeys(arm for served in where for arm in served))
+        yield Fact(name, value, None if len(where) == everywhere else arms)

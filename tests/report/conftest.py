@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ddbench.checks.run import Report as Checked
 from ddbench.records import (
     ClientHealth,
     Counters,
@@ -19,6 +20,8 @@ from ddbench.records import (
     Speculation,
     Trial,
 )
+from ddbench.report.assemble import assemble
+from ddbench.report.content import Report
 
 ARMS = {
     "autoregressive": Speculation(),
@@ -98,6 +101,16 @@ def make_result() -> Callable[..., RunResult]:
             failure=None,
         )
         return replace(result, **changes)
+
+    return make
+
+
+@pytest.fixture
+def report() -> Callable[..., Report]:
+    """The report of launches and results that no rule has looked at."""
+
+    def make(name: str, launches: list[Launch], results: list[RunResult], **options: Any) -> Report:
+        return assemble(name, launches, results, checked=Checked((), ()), **options)
 
     return make
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from ddbench.checks.run import Report as Checked
 from ddbench.records import Environment, Failure, Launch, RequestFailed, RunResult
+from ddbench.report.assemble import assemble
 from ddbench.report.gfm import block, code, table
 from ddbench.report.markdown import render_markdown
 
@@ -19,6 +21,10 @@ Make = Callable[..., RunResult]
 GFM = MarkdownIt("commonmark").enable("table")
 NASTY = 'x|y \\| `z` ``` <script>alert(1)</script>\n# heading\n| - | @user [a](b) ‮"'
 FAILED = Failure(f"server {NASTY}", f"Traceback ````\n{NASTY}", f"Read {NASTY}.")
+
+
+def rendered(name: str, launches: list[Launch], results: list[RunResult]) -> str:
+    return render_markdown(assemble(name, launches, results, checked=Checked((), ())))
 
 
 def tables(markdown: str) -> list[list[list[str]]]:
@@ -32,6 +38,12 @@ def tables(markdown: str) -> list[list[list[str]]]:
             found[-1].append([])
         elif token.type in ("th_open", "td_open"):
             found[-1][-1].append(seen(tokens[position + 1]))
+    return found
+
+
+def table_with(column: str, markdown: str) -> list[list[str]]:
+    """The only table with a column of that name."""
+    (found,) = (lines for lines in tables(markdown) if column in lines[0])
     return found
 
 
@@ -74,9 +86,10 @@ def html_tags(markdown: str) -> set[str]:
 def test_every_row_of_every_table_has_its_headers_cell_count(
     sweep: list[RunResult], launches: list[Launch]
 ) -> None:
-    markdown = render_markdown("quickstart", launches, sweep)
+    markdown = rendered("quickstart", launches, sweep)
 
-    results, over, arms, facts = tables(markdown)
+    results, over = table_with("achieved", markdown), table_with("over", markdown)
+    arms, facts = table_with("engine", markdown), table_with("fact", markdown)
     assert_tables_are_whole(markdown)
     assert len(results) == 1 + 6
     assert len(over) == 1 + 6
@@ -87,7 +100,9 @@ def test_every_row_of_every_table_has_its_headers_cell_count(
 def test_the_table_shows_each_number_with_its_interval_and_n(
     sweep: list[RunResult], launches: list[Launch]
 ) -> None:
-    header, autoregressive, linear, *_ = tables(render_markdown("quickstart", launches, sweep))[0]
+    markdown = rendered("quickstart", launches, sweep)
+
+    header, autoregressive, linear, *_ = table_with("achieved", markdown)
 
     cell = dict(zip(header, linear, strict=True))
     assert cell["arm"] == "linear-8"
@@ -99,7 +114,7 @@ def test_the_table_shows_each_number_with_its_interval_and_n(
 
 
 def test_what_it_does_not_know_is_said(sweep: list[RunResult], launches: list[Launch]) -> None:
-    markdown = render_markdown("quickstart", launches, sweep)
+    markdown = rendered("quickstart", launches, sweep)
 
     assert "embedded demo model, CPU" in markdown
     assert "drift and launch-to-launch variance not measured" in markdown
@@ -112,9 +127,9 @@ def test_facts_that_differ_between_servers_say_where(
     patched = Environment({"cpu": "AMD | EPYC", "sglang": "patched", "args": "x" * 1000}, {})
     other = replace(launches[2], environment=patched)
 
-    markdown = render_markdown("quickstart", [*launches[:2], other], sweep)
+    markdown = rendered("quickstart", [*launches[:2], other], sweep)
 
-    *_, facts = tables(markdown)
+    facts = table_with("fact", markdown)
     assert facts[1:] == [["cpu", "AMD | EPYC", "all"], ["sglang", "patched", "tree-8-31-4"]]
     assert "too long for here: `args`" in markdown
 
@@ -122,7 +137,7 @@ def test_facts_that_differ_between_servers_say_where(
 def test_two_visits_measure_drift(make_result: Make, launches: list[Launch]) -> None:
     results = [make_result(visit=0), make_result(visit=1)]
 
-    assert "not measured" not in render_markdown("quickstart", launches, results)
+    assert "not measured" not in rendered("quickstart", launches, results)
 
 
 def test_failures_come_before_any_number(
@@ -131,10 +146,10 @@ def test_failures_come_before_any_number(
     failed = make_result("tree-8-31-4", concurrency=4, failure=FAILED)
     launch = replace(launches[0], failure=FAILED)
 
-    markdown = render_markdown("quickstart", [launch, *launches], [failed, *sweep])
+    markdown = rendered("quickstart", [launch, *launches], [failed, *sweep])
 
     assert markdown.index("## What failed") < markdown.index("## Results")
-    (what, *_) = tables(markdown)
+    what = table_with("what", markdown)
     assert [row[0] for row in what] == ["what", "launch", "trial"]
     assert "1 trials and 0 requests" in markdown
     assert_tables_are_whole(markdown)
@@ -143,7 +158,7 @@ def test_failures_come_before_any_number(
 def test_a_run_in_which_nothing_was_measured_still_reports(launches: list[Launch]) -> None:
     dead = [replace(launch, failure=FAILED, startup_s=None) for launch in launches]
 
-    markdown = render_markdown("quickstart", dead, [])
+    markdown = rendered("quickstart", dead, [])
 
     assert "Nothing was measured." in markdown
     assert_tables_are_whole(markdown)
@@ -168,7 +183,7 @@ def test_text_from_outside_breaks_nothing(make_result: Make) -> None:
         server, (NASTY,), NASTY, 1.0, Environment({NASTY: NASTY}, {NASTY: NASTY}), FAILED
     )
 
-    markdown = render_markdown(NASTY, [launch], [broken, failed])
+    markdown = rendered(NASTY, [launch], [broken, failed])
 
     assert_tables_are_whole(markdown)
     assert html_tags(markdown) <= {
@@ -176,7 +191,7 @@ def test_text_from_outside_breaks_nothing(make_result: Make) -> None:
         *("table", "thead", "tbody", "tr", "th", "td"),
     }
     headings = [t for t in GFM.parse(markdown) if t.type == "heading_open"]
-    assert [t.tag for t in headings] == ["h1", "h2", "h2", "h2", "h2", "h2"]
+    assert [t.tag for t in headings] == ["h1", *["h2"] * 7]
     assert "‮" not in markdown
 
 

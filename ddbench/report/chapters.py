@@ -1,0 +1,225 @@
+"""The order in which a report is read: findings, the answer, then the tables it rests on."""
+
+from collections.abc import Iterator, Sequence
+
+from ddbench.report.comparison import sections as comparison_sections
+from ddbench.report.content import Report
+from ddbench.report.failures import failure_sections
+from ddbench.report.findings import counts_text, findings_sections
+from ddbench.report.heat_map import render
+from ddbench.report.notes import EMBEDDED
+from ddbench.report.numbers import BY_DEFINITION, MS_PER_S
+from ddbench.report.prediction import Prediction
+from ddbench.report.sections import (
+    Cell,
+    Chapter,
+    Figure,
+    Measured,
+    Said,
+    Section,
+    Sentence,
+    Told,
+    Words,
+)
+from ddbench.report.speedups import Speedup
+from ddbench.report.summary import Row
+from ddbench.report.where import where_sections
+
+_METHODS = (
+    "Brackets hold 95 % intervals; n counts what is independent: prompts (repeats of one are not) "
+    "for tokens/step, TPOT and TTFT, trials for the others. Fewer prompts than an interval can "
+    "honestly be had from (40, and 6 for a median) give a number without one.",
+    "tokens/step = sum(completion tokens - 1 - retractions) / sum(verify steps). "
+    "tok/s = completion tokens of a trial / (last byte - first send). "
+    "TPOT = mean over requests of (E2E - TTFT) / (tokens - 1). "
+    "Achieved concurrency: request-seconds in flight between first and last send over that span; "
+    "occupancy: sum of E2E over the whole trial, tail included.",
+    "Methods: tokens/step, TPOT and their ratios by a log jackknife over prompts; tok/s, achieved "
+    "concurrency and occupancy by Student's t over trials; the TTFT median by order statistics.",
+)
+_SPEEDUP_METHOD = (
+    "tok/s: ratio of trials paired by repeat, with the noise of running again (n pairs). "
+    "Request rate: ratio of sum(tokens) / sum(E2E), paired by prompt, with the choice of prompts "
+    "(n prompts). Above 1 the arm is better. An arm is held only against one with the same "
+    "weights, flags and environment, and against a linear one only of the same block size."
+)
+_PREDICTION_METHOD = (
+    "Acceptance is replayed from the recorded drafts, exact at temperature 0 up to ties. Step "
+    "times are those of timed arms, or interpolated between their widths. Brackets: the choice of "
+    "prompts, not the error of step times. `ddbench predict RUN` has every setting."
+)
+
+
+def headline(report: Report) -> Sentence:
+    """When, what and how much, in one line."""
+    parts: list[Sentence] = []
+    if report.first_trial_at is not None and report.last_trial_at is not None:
+        parts.append(
+            ("first trial ", Said(report.first_trial_at), ", last ", Said(report.last_trial_at))
+        )
+    for load in report.loads:
+        asked = (
+            f", at most {load.max_new_tokens} new tokens, temperature {load.temperature:g}, "
+            f"seed {load.seed}"
+        )
+        parts.append((f"{load.count} prompts of ", Said(load.prompts), asked))
+    parts.append((f"{report.launches} launches, {report.trials} trials",))
+    joined = [word for part in parts for word in ("; ", *part)][1:]
+    return (*joined, ".")
+
+
+def engine_note(report: Report) -> str | None:
+    return EMBEDDED if report.on_embedded_engine else None
+
+
+def chapters(report: Report) -> Iterator[Chapter]:
+    """Those that have something to say, in reading order."""
+    yield Chapter(
+        "findings",
+        "Findings",
+        (f"{counts_text(report.findings).capitalize()}.",),
+        tuple(findings_sections(report.findings, report.lacking)),
+    )
+    yield Chapter("answer", "Answer", report.answer)
+    if report.failed or report.failed_requests:
+        counts: Sentence = (f"{report.failure_counts}.",) if report.failure_counts else ()
+        found = tuple(failure_sections(report.failed, report.failed_requests))
+        yield Chapter("failures", "What failed", counts, found)
+    if not report.rows:
+        yield Chapter("results", "Results", ("Nothing was measured.",))
+        return
+    yield Chapter("results", "Results", (), (_results(report.rows),))
+    yield _speedups(report.speedups)
+    if report.comparison is not None or report.not_compared is not None:
+        yield _comparison(report)
+    if report.prediction is not None or report.not_predicted is not None:
+        yield _prediction(report)
+    yield Chapter("where", "What ran where", (), tuple(where_sections(report.where)))
+    notes = tuple((note,) for note in (*report.notes, *_METHODS))
+    yield Chapter("reading", "How to read this", (), (Section("", notes),))
+
+
+def _results(rows: Sequence[Row]) -> Section:
+    return Section("", header=_RESULT_HEADER, rows=tuple(map(_result_cells, rows)))
+
+
+_RESULT_HEADER = (
+    "concurrency",
+    "arm",
+    "achieved",
+    "occupancy",
+    "trials",
+    "requests",
+    "failed",
+    "tokens/step",
+    "tok/s",
+    "TPOT ms",
+    "TTFT median ms",
+)
+
+
+def _result_cells(row: Row) -> tuple[Cell, ...]:
+    by_definition = row.speculation.algorithm is None
+    return (
+        str(row.concurrency),
+        Said(row.arm),
+        Measured(row.achieved_concurrency),
+        Measured(row.occupancy),
+        str(row.trials),
+        str(row.completed),
+        str(row.failed_requests),
+        BY_DEFINITION if by_definition else Measured(row.tokens_per_step),
+        Measured(row.tokens_per_s),
+        Measured(row.tpot_s, scale=MS_PER_S),
+        Measured(row.ttft_median_s, scale=MS_PER_S),
+    )
+
+
+def _speedups(found: Sequence[Speedup]) -> Chapter:
+    title = "Speedup at the same concurrency"
+    if not found:
+        none = "No arm ran beside a linear or autoregressive one under the same conditions."
+        return Chapter("speedups", title, (none,))
+    table = Section(
+        "",
+        header=("concurrency", "arm", "over", "tok/s", "request rate", "tokens/step"),
+        rows=tuple(
+            (
+                str(speedup.concurrency),
+                Said(speedup.arm),
+                Said(speedup.reference),
+                Measured(speedup.tokens_per_s, units="x"),
+                Measured(speedup.request_rate, units="x"),
+                Measured(speedup.tokens_per_step, units="x"),
+            )
+            for speedup in found
+        ),
+        after=((_SPEEDUP_METHOD,),),
+    )
+    return Chapter("speedups", title, (), (table,))
+
+
+def _comparison(report: Report) -> Chapter:
+    title = "Linear against tree"
+    if report.comparison is None:
+        return Chapter("comparison", title, ("Not compared: ", Told(report.not_compared or "")))
+    found = comparison_sections(report.comparison)
+    return Chapter("comparison", title, (), tuple(found))
+
+
+def _prediction(report: Report) -> Chapter:
+    title = "Predicted settings"
+    if report.prediction is None:
+        return Chapter("prediction", title, ("Not predicted: ", Told(report.not_predicted or "")))
+    found = report.prediction
+    said: Sentence = (
+        f"{found.prompts} answers replayed from the drafts that ",
+        Said(found.arm),
+        f" recorded, {found.topk} candidates at {found.depth} depths. Linear, replayed: ",
+        Measured(found.linear_tokens_per_step),
+        f" tokens/step. {_error(found)}",
+    )
+    table = Section(
+        "",
+        tuple((Told(note),) for note in found.notes),
+        header=("concurrency", "most tok/s", "step time", "tokens/step", "tok/s", "over linear"),
+        rows=tuple(
+            (
+                str(best.concurrency),
+                Said(best.setting),
+                _step_time(best.timed, best.rivals),
+                BY_DEFINITION
+                if best.setting == "autoregressive"
+                else Measured(best.tokens_per_step),
+                Measured(best.tokens_per_s),
+                Measured(best.over_linear, units="x"),
+            )
+            for best in found.best
+        ),
+        after=((_PREDICTION_METHOD,),),
+        figures=(
+            Figure(
+                "prediction",
+                "Predicted acceptance and tok/s of every budget and topk",
+                render(found.panels, budgets=found.budgets, topks=found.topks),
+            ),
+        ),
+    )
+    return Chapter("prediction", title, said, (table,))
+
+
+def _step_time(timed: str | None, rivals: int | None) -> Words:
+    if timed is not None:
+        return "measured"
+    if rivals is None:
+        return "interpolated, error not known"
+    return f"interpolated, {rivals} other settings within its error"
+
+
+def _error(found: Prediction) -> str:
+    if found.median_error is None or found.worst_error is None:
+        return "Error of predicted tok/s: not known, as no timed tree lies between two others."
+    return (
+        f"Predicted tok/s of {found.held_out} held-out cells were off by {found.median_error:.1%} "
+        f"in the median, {found.worst_error:+.1%} at worst."
+    )

@@ -1,0 +1,71 @@
+"""`ddbench report json`: the report as plain data.
+
+Every number with an interval is an object: value, low, high (null where n allows no interval), n
+(independent units), confidence, method, freedom. Times are seconds. null is "not measured".
+
+| key | holds |
+|---|---|
+| schema_version | of these keys; it grows when one changes its meaning or goes |
+| ddbench_version | of the program that wrote this |
+| run | the sweep's name |
+| first_trial_at, last_trial_at | when they started, UTC |
+| launches, trials | how many; failed ones too |
+| on_embedded_engine | true: the demo model on a CPU, whose speeds say nothing of others |
+| loads | what was sent: prompts, count, max_new_tokens, concurrencies, rates_per_s, ... |
+| findings | of the rules, errors first: severity, code, remedy, findings (subject, message, ...) |
+| lacking | input, codes: rules that could not run somewhere for want of it |
+| answer | one paragraph, as text |
+| failed | launches and trials without a result: crash_class, advice, evidence, ... |
+| failed_requests | count, arm, concurrency, reason |
+| failure_counts | the same in one sentence |
+| rows | one an arm and concurrency: tokens_per_step, tokens_per_s, tpot_s, ttft_median_s, ... |
+| speedups | each arm over its linear and its autoregressive one |
+| comparison | every tree against the linear arm, as `ddbench compare linear-vs-tree --json` |
+| not_compared | why there is none, though both ran |
+| prediction | the best setting of each concurrency, and how wrong such predictions were |
+| not_predicted | why there is none, though drafts were recorded |
+| where | servers by arm, facts of the machines, unknown (a fact -> why) |
+| notes | what the numbers do not say |
+"""
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import orjson
+
+from ddbench import __version__
+from ddbench.compare.linear_vs_tree import LinearVsTree
+from ddbench.report.content import SCHEMA_VERSION, Report
+from ddbench.report.prediction import Prediction
+from ddbench.report.sections import plain
+
+
+def render_json(report: Report) -> str:
+    """Indented, ending in a newline; an infinite or undefined number is null."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
+    return orjson.dumps(plain_data(report), option=options).decode()
+
+
+def plain_data(report: Report) -> dict[str, Any]:
+    """Its keys as above. The map of every predicted setting is left to `ddbench predict --json`."""
+    data = _shallow(report)
+    data["answer"] = plain(report.answer).strip()
+    if report.comparison is not None:
+        data["comparison"] = comparison_data(report.comparison)
+    if report.prediction is not None:
+        data["prediction"] = _shallow(report.prediction)
+        del data["prediction"]["panels"]
+    return {"schema_version": SCHEMA_VERSION, "ddbench_version": __version__, **data}
+
+
+def comparison_data(found: LinearVsTree) -> dict[str, Any]:
+    """Its fields, and beside each cell the label of its numbers."""
+    data = asdict(found)
+    for pair, plain_pair in zip(found.pairs, data["pairs"], strict=True):
+        for cell, plain_cell in zip(pair.cells, plain_pair["cells"], strict=True):
+            plain_cell["label"] = pair.label_of(cell)
+    return data
+
+
+def _shallow(record: Report | Prediction) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
