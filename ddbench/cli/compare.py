@@ -1,4 +1,4 @@
-"""ddbench compare linear-vs-tree RUN [RUN2]"""
+"""ddbench compare linear-vs-tree RUN [RUN2], ddbench compare drafters RUN"""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ddbench.compare.arms import ComparedArm
     from ddbench.compare.fail_if import Condition, Judged
     from ddbench.compare.linear_vs_tree import LinearVsTree
 
 app = typer.Typer(help="Compare arms of measured runs.", no_args_is_help=True)
+
+AsMarkdown = Annotated[
+    bool, typer.Option("--markdown", help="For a pull request: Markdown on stdout.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Plain data on stdout.")]
 
 
 @app.callback()
@@ -39,60 +46,119 @@ def linear_vs_tree(
         list[str] | None,
         typer.Option(metavar="COND", help='Exit 1 when it surely holds: "tokens_per_step < 0.98".'),
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="For a pull request: Markdown on stdout.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Plain data on stdout.")] = False,
+    slo: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMITS",
+            help="The fastest arm that keeps `tpot_s<0.02,ttft_s<1`; means, or METRIC.p95.",
+        ),
+    ] = None,
+    markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Is the tree better than the line here, by how much, how sure, and why?"""
     from ddbench.compare.fail_if import judge, read_condition
     from ddbench.compare.linear_vs_tree import compare_linear_with_trees
+    from ddbench.compare.slo import recommend
+    from ddbench.report.comparison import sections
+    from ddbench.stats.service_level import read_limits
 
     conditions = [read_condition(text) for text in fail_if or []]
-    line_side = _arms(run)
-    tree_side = line_side if run2 is None else _arms(run2)
+    limits = () if slo is None else read_limits(slo)
+    line_side, drafters = _read(run)
+    tree_side = line_side
+    if run2 is not None:
+        tree_side, more = _read(run2)
+        drafters += more
     found = compare_linear_with_trees(line_side, tree_side, linear=linear, tree=tree, force=force)
     judged = judge(conditions, found.measured())
+    everyone = {(arm.run, arm.name): arm for arm in (*line_side, *tree_side)}
+    levels = recommend(list(everyone.values()), limits) if limits else []
     if as_json:
-        _print_json(found, judged)
+        _print_json(_plain_comparison(found, judged, drafters, levels))
     else:
-        _print_text(found, markdown=markdown)
+        _print(sections(found, drafters=drafters, levels=levels), markdown=markdown)
     _pass_or_fail(judged, conditions)
 
 
-def _arms(run: Path) -> list[ComparedArm]:
+@app.command("drafters")
+def drafters(
+    run: Annotated[Path, typer.Argument(help="A run with an arm that recorded its drafts.")],
+    markdown: AsMarkdown = False,
+    as_json: AsJson = False,
+) -> None:
+    """How good is each recorded drafter, and can a tree help it? Coverage, calibration, gain."""
+    from ddbench.errors import RunError
+    from ddbench.report.drafter_sections import drafter_sections
+
+    _, found = _read(run)
+    if not found:
+        raise RunError(
+            f"{run} holds no recorded drafts",
+            remedy="Add `- linear: {block_size: N, record_drafts: true}` to the arms of the "
+            "sweep, as sweeps/drafters.yaml has it.",
+        )
+    if as_json:
+        _print_json({"drafters": [_plain_drafter(one) for one in found]})
+    else:
+        _print(list(drafter_sections(found)), markdown=markdown)
+
+
+def _read(run: Path) -> tuple[list[ComparedArm], list[DrafterReport]]:
+    """The arms of a run, and what its recordings say."""
     from ddbench.compare.arms import arms_of
+    from ddbench.report.drafters import drafter_reports
     from ddbench.runs.store import RunStore
 
     with RunStore.open(run) as store:
-        return arms_of(str(run), store.launches(), store.results())
+        launches, results = store.launches(), list(store.results())
+    return arms_of(str(run), launches, results), drafter_reports(run, launches, results)
 
 
-def _print_json(found: LinearVsTree, judged: list[Judged]) -> None:
+def _plain_comparison(
+    found: LinearVsTree,
+    judged: Sequence[Judged],
+    drafters: Sequence[DrafterReport],
+    levels: Sequence[Recommendation],
+) -> dict[str, Any]:
     from dataclasses import asdict
-
-    import orjson
 
     data = {**asdict(found), "fail_if": [asdict(one) for one in judged]}
     for pair, plain in zip(found.pairs, data["pairs"], strict=True):
         for cell, plain_cell in zip(pair.cells, plain["cells"], strict=True):
             plain_cell["label"] = pair.label_of(cell)
+    data["drafters"] = [_plain_drafter(one) for one in drafters]
+    data["slo"] = [{**asdict(one), "verdict": one.verdict} for one in levels]
+    return data
+
+
+def _plain_drafter(one: DrafterReport) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    data = asdict(one)
+    for tree, plain in zip(one.trees, data["trees"], strict=True):
+        plain |= {"outcome": tree.outcome, "agrees": tree.agrees, "sentence": tree.sentence}
+    return data
+
+
+def _print_json(data: Mapping[str, Any]) -> None:
+    import orjson
+
     typer.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
 
 
-def _print_text(found: LinearVsTree, *, markdown: bool) -> None:
+def _print(found: Sequence[Section], *, markdown: bool) -> None:
     from rich.console import Console
 
-    from ddbench.report.comparison import sections
     from ddbench.report.comparison_formats import comparison_markdown, comparison_text
 
     if markdown:
-        typer.echo(comparison_markdown(sections(found)), nl=False)
+        typer.echo(comparison_markdown(found), nl=False)
     else:
-        Console(soft_wrap=False, highlight=False).print(comparison_text(sections(found)))
+        Console(soft_wrap=False, highlight=False).print(comparison_text(found))
 
 
-def _pass_or_fail(judged: list[Judged], conditions: list[Condition]) -> None:
+def _pass_or_fail(judged: Sequence[Judged], conditions: Sequence[Condition]) -> None:
     """1 where a condition surely holds; an undecided one cannot pass a gate either."""
     from ddbench.errors import NotComparable
 

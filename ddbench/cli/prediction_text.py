@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ddbench.cli.consoles import PIPED_COLUMNS
 from ddbench.errors import RunError
 from ddbench.predict.acceptance import acceptance
 from ddbench.predict.forecast import Candidate, Forecast, Forecaster, HeldOut, recommended
@@ -23,6 +24,7 @@ from ddbench.predict.validation import ALLOWED_TIES, TIE_NATS, ArmValidation, no
 from ddbench.records import RunResult, Speculation
 from ddbench.report.heat_map import heat_map
 from ddbench.report.numbers import BY_DEFINITION, MS_PER_S, interval_text
+from ddbench.report.prediction import setting_name
 from ddbench.stats.interval import Interval
 
 ROWS = 5
@@ -30,8 +32,6 @@ ROWS = 5
 
 SHOWN_BUDGETS = (7, 15, 31, 63, 128)
 SHOWN_TOPKS = (1, 2, 4, 8, 16)
-
-PIPED_COLUMNS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def _table(
     for candidate in shown:
         forecast = forecaster.forecast(candidate)
         table.add_row(
-            _name(candidate.speculation) + (" *" if candidate is kept else ""),
+            setting_name(candidate.speculation) + (" *" if candidate is kept else ""),
             _tokens_per_step(forecast),
             f"{candidate.cost.step_s * MS_PER_S:.1f}",
             interval_text(forecast.tokens_per_s),
@@ -260,7 +260,7 @@ def _verdict(
         gain = forecaster.forecast(best).over_linear
         against = "" if gain is None else f", {interval_text(gain, units='x')} linear"
         yield (
-            f"Recommended at {concurrency} (*): {_name(best.speculation)}, "
+            f"Recommended at {concurrency} (*): {setting_name(best.speculation)}, "
             f"{best.tokens_per_s:.0f} tok/s{against}."
         )
         if best.timed is None and typical_error is not None:
@@ -307,7 +307,7 @@ def _repeats_line(forecaster: Forecaster) -> Iterator[str]:
 
 def _to_measure(wanted: Sequence[Speculation]) -> Iterator[str]:
     if wanted:
-        yield f"To be sure, measure: {', '.join(map(_name, wanted))} (--write-sweep FILE)."
+        yield f"To be sure, measure: {', '.join(map(setting_name, wanted))} (--write-sweep FILE)."
 
 
 def _how_to_read(forecaster: Forecaster) -> Iterator[str]:
@@ -322,14 +322,6 @@ def _how_to_read(forecaster: Forecaster) -> Iterator[str]:
             f"?: topk above the {recorded.topk} candidates recorded, and some tree reached the "
             "last of them: the setting might do better or worse."
         )
-
-
-def _name(speculation: Speculation) -> str:
-    if speculation.algorithm is None:
-        return "autoregressive"
-    if speculation.budget is None:
-        return f"linear-{speculation.block_size}"
-    return f"tree-{speculation.block_size}-{speculation.budget}-{speculation.topk}"
 
 
 def _json(
@@ -381,7 +373,7 @@ def _concurrency_json(
 
 def _candidate_json(candidate: Candidate) -> dict[str, Any]:
     return {
-        "setting": _name(candidate.speculation),
+        "setting": setting_name(candidate.speculation),
         **asdict(candidate.speculation),
         "timed": candidate.timed,
         "verify_steps": int(candidate.steps.sum()),

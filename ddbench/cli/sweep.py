@@ -1,6 +1,5 @@
 """ddbench sweep SWEEP.yaml [--out DIR], ddbench sweep --resume RUN"""
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,8 +10,6 @@ if TYPE_CHECKING:
     from ddbench.events import Event
     from ddbench.plan.selection import Selection
     from ddbench.records import SweepPlan
-
-PIPED_COLUMNS = 110
 
 
 def sweep(
@@ -50,8 +47,8 @@ def sweep(
     ] = False,
 ) -> None:
     """Launch every server of a sweep, drive it, and store what it did."""
-    from rich.console import Console
 
+    from ddbench.cli.consoles import stdout_console
     from ddbench.cli.event_lines import event_lines
     from ddbench.cli.interrupt import Interrupts
     from ddbench.cli.live import LiveView, View
@@ -105,8 +102,7 @@ def sweep(
         typer.echo(f"interrupted; go on with `ddbench sweep --resume {folder}`", err=True)
         raise typer.Exit(130) from None
     with RunStore.open(folder) as store:
-        stdout = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
-        stdout.print(summary_table(list(store.results()), store.launches()))
+        stdout_console().print(summary_table(list(store.results()), store.launches()))
     typer.echo(folder)
     if outcome.left:
         typer.echo(f"{outcome.left} trials are left: `ddbench sweep --resume {folder}`", err=True)
