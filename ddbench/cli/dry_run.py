@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from shlex import join
 
-from ddbench.errors import PlanError
+from ddbench.errors import PatchError, PlanError
+from ddbench.patching.launch import foretold_patches
 from ddbench.plan.argv import server_command
 from ddbench.plan.expand import by_launch
 from ddbench.records import ServerConfig, Trial
@@ -16,7 +17,7 @@ def dry_run_lines(trials: Sequence[Trial], estimate: Estimate) -> Iterator[str]:
     for number, (server, group) in enumerate(launches, start=1):
         arms = ", ".join(dict.fromkeys(trial.arm for trial in group))
         yield f"launch {number}: {arms} (visit {group[0].visit + 1})"
-        yield f"  {_command(server)}"
+        yield from (f"  {line}" for line in _command(server))
         for repeat in dict.fromkeys(trial.repeat for trial in group):
             loads = [_load(trial) for trial in group if trial.repeat == repeat]
             yield f"  repeat {repeat + 1}: {', '.join(loads)}"
@@ -52,14 +53,21 @@ def _time(
         yield f"  not counted: {estimate.unknown_trials} trials at loads that nobody measured yet"
 
 
-def _command(server: ServerConfig) -> str:
+def _command(server: ServerConfig) -> Iterator[str]:
     if server.engine == "attach":
-        return f"attach to {server.base_url}"
+        yield f"attach to {server.base_url}"
+        return
     try:
         command = server_command(server, port=server.port or 0)
     except PlanError as error:  # a dry run tells what it can, also on another machine
-        return f"no command on this machine: {error}"
-    return join(command.argv).replace("--port 0", "--port <a free one>")
+        yield f"no command on this machine: {error}"
+        return
+    yield join(command.argv).replace("--port 0", "--port <a free one>")
+    if server.patches is not None:
+        try:
+            yield f"patches: {foretold_patches(command, server)}"
+        except PatchError as error:
+            yield f"no patches on this machine: {error}"
 
 
 def _load(trial: Trial) -> str:

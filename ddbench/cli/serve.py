@@ -22,6 +22,7 @@ def serve(
     import shlex
 
     from ddbench.errors import PlanError
+    from ddbench.patching.launch import with_patches
     from ddbench.plan.argv import server_command
     from ddbench.plan.read import read_sweep
     from ddbench.server.ports import free_port, require_free
@@ -46,12 +47,13 @@ def serve(
 
         description = f"{server.engine} server, arm {arm} of {sweep_file.name}"
         options = dict(server.launcher_options)
-        command = server_command(server, port=server.port or USUAL_PORT)
+        command = with_patches(server_command(server, port=server.port or USUAL_PORT), server)
         typer.echo(unit_file(command, options, description=description), nl=False)
         return
     if server.port is not None:
         require_free(server.host, server.port)
     command = server_command(server, port=server.port or free_port(server.host))
+    command = with_patches(command, server)
     settings = [f"{name}={value}" for name, value in command.env.items()]
     typer.echo(shlex.join([*(["env", *settings] if settings else []), *command.argv]))
     os.execvpe(command.argv[0], list(command.argv), {**os.environ, **command.env})

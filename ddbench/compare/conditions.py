@@ -255,7 +255,7 @@ def labelling(first: ComparedArm, second: ComparedArm) -> Iterator[Difference]:
     for name in sorted((first.settings.keys() | second.settings.keys()) - known):
         if first.settings and second.settings:
             yield from _unequal(name, first.settings.get(name), second.settings.get(name))
-    said = ("env.", "host.platform")
+    said = ("env.", "host.platform", "patches.")
     for name in sorted(first.facts.keys() | second.facts.keys()):
         package = name.endswith(".version") and name != "server.version"
         if name.startswith(said) or name.endswith(".power_limit_w") or package:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ddbench.errors import ServerError
 from ddbench.load.closed_loop import run_closed_loop
+from ddbench.patching.launch import with_patches
 from ddbench.plan.argv import server_command
 from ddbench.records import (
     LoadConfig,
@@ -32,7 +33,7 @@ def answers(
     Raises as running_server does, and ServerError when a request failed.
     """
     port = config.port or free_port(config.host)
-    command = server_command(config, port=port)
+    command = with_patches(server_command(config, port=port), config)
     command = replace(command, env={**command.env, **(env or {})})
     with running_server(
         command,

@@ -11,6 +11,7 @@ from ddbench.executors.executor import LaunchJob
 from ddbench.executors.measure import measure
 from ddbench.load.dialogue import read_api_key
 from ddbench.load.progress import Progress
+from ddbench.patching.launch import with_patches
 from ddbench.plan.argv import server_command
 from ddbench.records import (
     Environment,
@@ -63,7 +64,7 @@ def launched(job: LaunchJob) -> Iterator[LocalServer]:
         drafts = log_path.with_suffix(SUFFIX) if server.record_drafts else None
         command = None
         if server.engine != "attach":
-            command = server_command(server, port=port, record_to=drafts)
+            command = with_patches(server_command(server, port=port, record_to=drafts), server)
             launch = replace(launch, argv=command.argv)
         with _lent(job, command, port) as running:
             if drafts is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ddbench.executors.executor import LaunchJob, SweepUnderWay
 from ddbench.executors.launch import launched
 from ddbench.executors.trials import run_launch
+from ddbench.patching.launch import with_patches
 from ddbench.plan.argv import server_command
 from ddbench.plan.expand import by_launch
 from ddbench.records import ServerConfig, Trial
@@ -30,7 +31,7 @@ class LocalExecutor:
     def require_runnable(self, servers: Iterable[ServerConfig]) -> None:
         for server in servers:
             if server.engine != "attach":
-                server_command(server, port=0)
+                with_patches(server_command(server, port=0), server)
             require_launcher(server)
 
     def identities(self, server: ServerConfig) -> Sequence[Mapping[str, str]]:
@@ -53,5 +54,6 @@ class LocalExecutor:
 
 def identity(server: ServerConfig) -> dict[str, str]:
     """As `identify`, for the command that `server` stands for on this machine."""
-    command = None if server.engine == "attach" else server_command(server, port=0)
-    return identify(server, command)
+    if server.engine == "attach":
+        return identify(server, None)
+    return identify(server, with_patches(server_command(server, port=0), server))

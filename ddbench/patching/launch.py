@@ -5,7 +5,9 @@ from dataclasses import replace
 from functools import cache
 
 from ddbench.errors import PatchError
+from ddbench.patching.installed import find_installed
 from ddbench.patching.patched_copy import PatchedCopy, apply_series, nothing_said, on_path
+from ddbench.patching.series import series_for
 from ddbench.records import ServerCommand, ServerConfig
 
 
@@ -24,12 +26,27 @@ def with_patches(
             f"engine: {config.engine} has no SGLang to patch",
             remedy="Remove `patches`, or set engine: sglang.",
         )
-    copy = _copy(config.patches, config.python, tuple(sorted(command.env.items())), say)
-    return replace(command, env={**command.env, "PYTHONPATH": on_path(copy.folder, command.env)})
+    copy = _copy(config.patches, config.python, command.env.get("PYTHONPATH"), say)
+    path = on_path(copy.folder, command.env)
+    return replace(command, env={**command.env, "PYTHONPATH": path})
+
+
+def foretold_patches(command: ServerCommand, config: ServerConfig) -> str:
+    """What with_patches would apply and to what, in a line; nothing is made. Raises PatchError."""
+    assert config.patches is not None
+    assert config.python is not None
+    installed = find_installed(config.python, env=command.env)
+    series = series_for(config.patches, installed.version)
+    series.result(installed.site_packages)
+    return (
+        f"{config.patches}, {len(series.patches)} patches ({series.sha256[:16]}), on a copy of "
+        f"{installed.package} ({installed.version})"
+    )
 
 
 @cache
 def _copy(
-    name: str, python: str, env: tuple[tuple[str, str], ...], say: Callable[[str], None]
+    name: str, python: str, python_path: str | None, say: Callable[[str], None]
 ) -> PatchedCopy:
-    return apply_series(name, python, env=dict(env), say=say)
+    env = {} if python_path is None else {"PYTHONPATH": python_path}
+    return apply_series(name, python, env=env, say=say)

@@ -74,7 +74,7 @@ def _read_item(
     draft_model = _draft_model(section, entries, server, algorithm)
     flags = dict(read_flags(entries["flags"])) if "flags" in entries else {}
     env = read_env(entries["env"]) if "env" in entries else {}
-    patches = _patches(entries.get("patches"), server)
+    patches = _patches(section, entries.get("patches"), server)
     if server.engine == "embedded" and algorithm not in EMBEDDED_ALGORITHMS:
         raise section.error(
             f"the embedded engine does not draft with {algorithm}",
@@ -200,10 +200,22 @@ def _recorded(
     return recorded
 
 
-def _patches(node: Marked | None, server: ServerSection) -> str | None:
-    if node is None:
-        return server.patches
-    return None if node.is_null() else node.text()
+def _patches(section: Marked, own: Marked | None, server: ServerSection) -> str | None:
+    patches = server.patches
+    if own is not None:
+        patches = None if own.is_null() else own.text()
+    if patches is not None and server.engine != "sglang":
+        raise (own or section).error(
+            f"engine: {server.engine} has no SGLang to patch",
+            remedy="Remove `patches`, or set engine: sglang.",
+        )
+    as_it_runs = "allow" not in dict(server.launcher_options)
+    if patches is not None and server.launcher == "systemd-unit" and as_it_runs:
+        raise (own or section).error(
+            "the unit is measured as it runs, so patches would do nothing",
+            remedy="Remove `patches`, or let ddbench restart the unit: `allow: restart`.",
+        )
+    return patches
 
 
 def _max_running(section: Marked, flags: Mapping[str, FlagValue], largest_concurrency: int) -> int:

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypedDict
 
+from ddbench.records import PATCH_MANIFEST
 from ddbench.server.probes.probe import NotKnown, Subject
 
 _TIMEOUT_S = 60.0
@@ -43,7 +44,8 @@ def package(subject: Subject) -> dict[str, str]:
     facts |= {f"{name}.version": v for name, v in said["versions"].items() if v}
     if said["folder"] is None:
         raise NotKnown(f"{subject.config.python} has no sglang package")
-    return facts | {"sglang.package_sha256": _package_sha256(said["folder"])}
+    facts |= {"sglang.package_sha256": _package_sha256(said["folder"])}
+    return facts | _patches(Path(said["folder"]).parent)
 
 
 def git_checkout(subject: Subject) -> dict[str, str]:
@@ -62,6 +64,19 @@ def git_checkout(subject: Subject) -> dict[str, str]:
     return {
         "sglang.git_commit": commit.decode().strip(),
         "sglang.git_dirty_sha256": sha256(changes).hexdigest() if changes else "clean",
+    }
+
+
+def _patches(folder: Path) -> dict[str, str]:
+    """Of a patched copy: which series it has. Nothing for an installation of SGLang itself."""
+    try:
+        made = json.loads((folder / PATCH_MANIFEST).read_text())
+    except FileNotFoundError:
+        return {}
+    return {
+        "patches.series": made["series"],
+        "patches.sha256": made["series_sha256"],
+        "patches.copied_sha256": made["installed_sha256"],
     }
 
 
