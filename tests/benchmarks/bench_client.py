@@ -190,21 +190,23 @@ def main() -> None:
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        print("streams client  us/chunk  x raw  TTFT error p50 ms  inter-chunk error p99 ms")
-        for streams in options.streams:
-            found: dict[str, list[dict[str, float]]] = {client: [] for client in clients}
-            for turn in range(options.rounds):
-                for client in clients if turn % 2 == 0 else reversed(clients):
-                    found[client].append(measure(client, port, streams, options.sglang_python))
-            best = {c: {k: min(r[k] for r in found[c]) for k in found[c][0]} for c in clients}
-            for client, row in best.items():
-                ratio = row["us"] / best["raw"]["us"]
-                print(
-                    f"{streams:7d} {client:7s} {row['us']:8.1f} {ratio:6.2f}"
-                    f" {row['ttft']:18.2f} {row['gap']:25.2f}",
-                    flush=True,
-                )
-        server.terminate()
+        try:
+            print("streams client  us/chunk  x raw  TTFT error p50 ms  inter-chunk error p99 ms")
+            for streams in options.streams:
+                found: dict[str, list[dict[str, float]]] = {client: [] for client in clients}
+                for turn in range(options.rounds):
+                    for client in clients if turn % 2 == 0 else reversed(clients):
+                        found[client].append(measure(client, port, streams, options.sglang_python))
+                best = {c: {k: min(r[k] for r in found[c]) for k in found[c][0]} for c in clients}
+                for client, row in best.items():
+                    ratio = row["us"] / best["raw"]["us"]
+                    print(
+                        f"{streams:7d} {client:7s} {row['us']:8.1f} {ratio:6.2f}"
+                        f" {row['ttft']:18.2f} {row['gap']:25.2f}",
+                        flush=True,
+                    )
+        finally:
+            server.terminate()
 
 
 if __name__ == "__main__":
