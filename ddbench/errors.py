@@ -14,7 +14,7 @@ DdbenchError                 what went wrong + what to do; the CLI prints both
 ├── LogFormatError           a log line of a known kind that we cannot read
 ├── ModelFilesError          weights, config or tokenizer that the embedded engine cannot use
 ├── SetupError               an environment that ddbench cannot prepare
-├── PatchError               a patch series that cannot be applied, or a copy that is not what it was
+├── PatchError               a patch series that does not fit, or a copy that was changed
 ├── RunError                 a run folder that cannot be created, opened or read
 ├── EngineError              settings or weights that the embedded server cannot run
 ├── RequestRefused           a request that the embedded server answers with status 400
