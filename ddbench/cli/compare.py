@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ddbench.compare.arms import ComparedArm
     from ddbench.compare.fail_if import Condition, Judged
-    from ddbench.compare.linear_vs_tree import LinearVsTree
+    from ddbench.report.drafters import DrafterReport
+    from ddbench.report.sections import Section
 
 app = typer.Typer(help="Compare arms of measured runs.", no_args_is_help=True)
 
@@ -57,10 +58,13 @@ def linear_vs_tree(
     as_json: AsJson = False,
 ) -> None:
     """Is the tree better than the line here, by how much, how sure, and why?"""
+    from dataclasses import asdict
+
     from ddbench.compare.fail_if import judge, read_condition
     from ddbench.compare.linear_vs_tree import compare_linear_with_trees
     from ddbench.compare.slo import recommend
     from ddbench.report.comparison import sections
+    from ddbench.report.plain_data import comparison_data
     from ddbench.stats.service_level import read_limits
 
     conditions = [read_condition(text) for text in fail_if or []]
@@ -75,7 +79,8 @@ def linear_vs_tree(
     everyone = {(arm.run, arm.name): arm for arm in (*line_side, *tree_side)}
     levels = recommend(list(everyone.values()), limits) if limits else []
     if as_json:
-        _print_json(_plain_comparison(found, judged, drafters, levels))
+        data = comparison_data(found, drafters=drafters, levels=levels)
+        _print_json({**data, "fail_if": [asdict(one) for one in judged]})
     else:
         _print(sections(found, drafters=drafters, levels=levels), markdown=markdown)
     _pass_or_fail(judged, conditions)
@@ -90,6 +95,7 @@ def drafters(
     """How good is each recorded drafter, and can a tree help it? Coverage, calibration, gain."""
     from ddbench.errors import RunError
     from ddbench.report.drafter_sections import drafter_sections
+    from ddbench.report.plain_data import drafter_data
 
     _, found = _read(run)
     if not found:
@@ -99,7 +105,7 @@ def drafters(
             "sweep, as sweeps/drafters.yaml has it.",
         )
     if as_json:
-        _print_json({"drafters": [_plain_drafter(one) for one in found]})
+        _print_json({"drafters": [drafter_data(one) for one in found]})
     else:
         _print(list(drafter_sections(found)), markdown=markdown)
 
@@ -115,32 +121,6 @@ def _read(run: Path) -> tuple[list[ComparedArm], list[DrafterReport]]:
     return arms_of(str(run), launches, results), drafter_reports(run, launches, results)
 
 
-def _plain_comparison(
-    found: LinearVsTree,
-    judged: Sequence[Judged],
-    drafters: Sequence[DrafterReport],
-    levels: Sequence[Recommendation],
-) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    data = {**asdict(found), "fail_if": [asdict(one) for one in judged]}
-    for pair, plain in zip(found.pairs, data["pairs"], strict=True):
-        for cell, plain_cell in zip(pair.cells, plain["cells"], strict=True):
-            plain_cell["label"] = pair.label_of(cell)
-    data["drafters"] = [_plain_drafter(one) for one in drafters]
-    data["slo"] = [{**asdict(one), "verdict": one.verdict} for one in levels]
-    return data
-
-
-def _plain_drafter(one: DrafterReport) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    data = asdict(one)
-    for tree, plain in zip(one.trees, data["trees"], strict=True):
-        plain |= {"outcome": tree.outcome, "agrees": tree.agrees, "sentence": tree.sentence}
-    return data
-
-
 def _print_json(data: Mapping[str, Any]) -> None:
     import orjson
 
@@ -148,14 +128,13 @@ def _print_json(data: Mapping[str, Any]) -> None:
 
 
 def _print(found: Sequence[Section], *, markdown: bool) -> None:
-    from rich.console import Console
-
+    from ddbench.cli.consoles import stdout_console
     from ddbench.report.comparison_formats import comparison_markdown, comparison_text
 
     if markdown:
         typer.echo(comparison_markdown(found), nl=False)
     else:
-        Console(soft_wrap=False, highlight=False).print(comparison_text(found))
+        stdout_console().print(comparison_text(found))
 
 
 def _pass_or_fail(judged: Sequence[Judged], conditions: Sequence[Condition]) -> None:

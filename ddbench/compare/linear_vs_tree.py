@@ -16,6 +16,7 @@ from ddbench.compare.arms import ComparedArm, linear_arm, tree_arms
 from ddbench.compare.chain import ChainEquivalence, chain_equivalence
 from ddbench.compare.conditions import Difference
 from ddbench.compare.crossover import Crossover, crossover
+from ddbench.compare.drift import Drift, drift
 from ddbench.compare.gate import UNLIKE, differences, require_comparable, trouble_at
 from ddbench.compare.graphs import GraphFactor, graph_factors
 from ddbench.compare.lossless import Losslessness, losslessness
@@ -73,7 +74,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class LinearVsTree:
-    """refused: tree -> why it was not compared. budgets: by concurrency."""
+    """refused: tree -> why it was not compared. budgets: by concurrency.
+
+    drift: None where every arm was measured in one visit.
+    """
 
     runs: tuple[str, ...]
     engines: tuple[str, ...]
@@ -83,6 +87,7 @@ class LinearVsTree:
     losslessness: tuple[Losslessness, ...]
     budgets: Mapping[int, tuple[BudgetStep, ...]]
     graphs: tuple[GraphFactor, ...]
+    drift: Drift | None = None
 
     def measured(self) -> dict[tuple[str, int], Ratios]:
         """(tree, concurrency) -> its ratios over the linear arm."""
@@ -125,6 +130,7 @@ def compare_linear_with_trees(
         losslessness=tuple(losslessness(everyone)),
         budgets={c: steps for c in at if (steps := tuple(budget_steps(trees, c)))},
         graphs=tuple(graph_factors(everyone)),
+        drift=drift(everyone),
     )
 
 

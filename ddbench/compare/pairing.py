@@ -7,8 +7,8 @@ from ddbench.compare.arms import ComparedArm
 from ddbench.compare.measures import Steps, steps_of, tokens_per_s, tpot_s
 from ddbench.records import RequestCompleted, RunResult
 from ddbench.stats.interval import CONFIDENCE, Interval
-from ddbench.stats.pairs import ratio_of_pairs
 from ddbench.stats.ratio import paired_ratio, pooled_ratio
+from ddbench.stats.visits import ratio_over_visits
 
 Trials = Sequence[RunResult]
 Column = tuple[list[float], list[float], list[str]]  # numerators, denominators, prompt ids
@@ -21,7 +21,8 @@ class Ratios:
     tokens_per_step: sum/sum over sum/sum; its n counts prompts, and so does that of
     tokens_per_step_mean (ratio of the means over requests), tpot (below 1 the second is better)
     and request_rate (sum of tokens over sum of E2E): they carry the choice of prompts.
-    tokens_per_s: trials paired by visit and repeat; n counts pairs: the noise of running again.
+    tokens_per_s: trials paired by visit and repeat; n counts pairs, or visits where these are two
+    or more: the noise of running again, and of launching again.
     """
 
     tokens_per_step: Interval | None
@@ -51,14 +52,14 @@ def throughput_ratio(
 ) -> Interval | None:
     """tok/s of `second` over that of `first`, trials paired by visit and repeat."""
     pairs = [
-        (rates[0], rates[1])
+        (rates[0], rates[1], mine.trial.visit)
         for mine, theirs in paired_trials(first, second)
         if (rates := (tokens_per_s(theirs), tokens_per_s(mine)))[0] and rates[1]
     ]
     if not pairs:
         return None
-    above, below = zip(*pairs, strict=True)
-    return ratio_of_pairs(above, below, confidence=confidence)
+    above, below, visits = zip(*pairs, strict=True)
+    return ratio_over_visits(above, below, visits, confidence=confidence)
 
 
 def tokens_per_step_ratio(

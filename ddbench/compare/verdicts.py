@@ -57,7 +57,8 @@ def detectable_sentence(ratio: Interval | None) -> str | None:
 
 
 def _unit(ratio: Interval) -> str:
-    return "pair of repeats" if "repeats" in ratio.method else "prompt"
+    units = {"repeats": "pair of repeats", "visits": "visit", "servers": "server"}
+    return next((unit for word, unit in units.items() if word in ratio.method), "prompt")
 
 
 def _count(n: int, unit: str) -> str:

@@ -28,6 +28,7 @@ Every number with an interval is an object: value, low, high (null where n allow
 | notes | what the numbers do not say |
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -35,7 +36,9 @@ import orjson
 
 from ddbench import __version__
 from ddbench.compare.linear_vs_tree import LinearVsTree
+from ddbench.compare.slo import Recommendation
 from ddbench.report.content import SCHEMA_VERSION, Report
+from ddbench.report.drafters import DrafterReport
 from ddbench.report.prediction import Prediction
 from ddbench.report.sections import plain
 
@@ -58,12 +61,27 @@ def plain_data(report: Report) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, "ddbench_version": __version__, **data}
 
 
-def comparison_data(found: LinearVsTree) -> dict[str, Any]:
-    """Its fields, and beside each cell the label of its numbers."""
+def comparison_data(
+    found: LinearVsTree,
+    *,
+    drafters: Sequence[DrafterReport] = (),
+    levels: Sequence[Recommendation] = (),
+) -> dict[str, Any]:
+    """Its fields, beside each cell the label of its numbers, recorded drafters, service levels."""
     data = asdict(found)
     for pair, plain_pair in zip(found.pairs, data["pairs"], strict=True):
         for cell, plain_cell in zip(pair.cells, plain_pair["cells"], strict=True):
             plain_cell["label"] = pair.label_of(cell)
+    data["drafters"] = [drafter_data(one) for one in drafters]
+    data["slo"] = [{**asdict(one), "verdict": one.verdict} for one in levels]
+    return data
+
+
+def drafter_data(found: DrafterReport) -> dict[str, Any]:
+    """Its fields, and beside each tree what follows from them."""
+    data = asdict(found)
+    for tree, plain_tree in zip(found.trees, data["trees"], strict=True):
+        plain_tree |= {"outcome": tree.outcome, "agrees": tree.agrees, "sentence": tree.sentence}
     return data
 
 
