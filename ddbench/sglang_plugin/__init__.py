@@ -1,6 +1,7 @@
 """What runs *inside* SGLang's own processes, through its own plug-in entry points.
 
-SGLang 0.5.23 serves on a plain CPU with this. Both entry points do nothing unless
+SGLang 0.5.23 serves on a plain CPU with this, and 0.5.11 with the v0_5_11 modules (autoregressive,
+DFLASH and, patched, DDTREE). Both entry points do nothing unless
 DDBENCH_SGLANG_CPU=1, or DDBENCH_RECORD_DRAFTS=FILE for the one that records drafts (probe.py), so
 ddbench may be installed beside a production SGLang. This module imports
 only the standard library: SGLang imports it whenever ddbench is installed there.
@@ -33,6 +34,8 @@ from pathlib import Path
 from ddbench.errors import DdbenchError
 
 SUPPORTED_VERSION = "0.5.23"
+OLDER_VERSION = "0.5.11"
+"""Spec v1, for the DDTREE patches of that version; drafts are not recorded there."""
 SWITCH = "DDBENCH_SGLANG_CPU"
 RECORD_VARIABLE = "DDBENCH_RECORD_DRAFTS"
 PLATFORM_NAME = "ddbench_cpu"
@@ -59,10 +62,12 @@ def is_switched_on() -> bool:
 def activate_platform() -> str | None:
     """Entry point `sglang.srt.platforms`: the name of our platform class, or None.
 
-    Raises SglangVersionUnsupported when switched on in any SGLang but SUPPORTED_VERSION.
+    Raises SglangVersionUnsupported when switched on in another SGLang.
     """
     if not is_switched_on():
         return None
+    if _version() == OLDER_VERSION:
+        return "ddbench.sglang_plugin.v0_5_11_platform:DdbenchCpuPlatform"
     _require_supported_version()
     return "ddbench.sglang_plugin.platform:DdbenchCpuPlatform"
 
@@ -70,10 +75,15 @@ def activate_platform() -> str | None:
 def load_hooks() -> None:
     """Entry point `sglang.srt.plugins`, called in every process of the server.
 
-    Raises SglangVersionUnsupported when switched on in any SGLang but SUPPORTED_VERSION.
+    Raises SglangVersionUnsupported when switched on in another SGLang.
     """
     record_to = os.environ.get(RECORD_VARIABLE)
     if not (is_switched_on() or record_to):
+        return
+    if _version() == OLDER_VERSION and not record_to:
+        from ddbench.sglang_plugin import v0_5_11_hooks
+
+        v0_5_11_hooks.register_hooks()
         return
     _require_supported_version()
     if is_switched_on():
@@ -86,9 +96,14 @@ def load_hooks() -> None:
         register_probe(Path(record_to))
 
 
-def _require_supported_version() -> None:
+def _version() -> str:
     from sglang.version import __version__ as version
 
+    return str(version)
+
+
+def _require_supported_version() -> None:
+    version = _version()
     if version != SUPPORTED_VERSION:
         error = SglangVersionUnsupported(version)
         error.add_note(error.remedy)  # SGLang prints the traceback, and notes are part of it
