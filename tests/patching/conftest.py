@@ -1,6 +1,7 @@
 """A small package named sglang, an interpreter that has it, and a patch series for it.
 
-The patches are written by git, from commits.
+The patches are written by git, from commits. Its server is ddbench's own engine, which says first
+how many nodes a tree has: none without the patches.
 """
 
 import os
@@ -15,12 +16,39 @@ import pytest
 from ddbench.patching.base_hashes import base_hashes
 
 VERSION = "0.5.23"
+SERVER_ARGS = """\
+class ServerArgs:
+    @staticmethod
+    def add_cli_args(parser):
+        for name in NAMES:
+            parser.add_argument("--" + name)
+NAMES = (
+    "attention-backend device disable-cuda-graph disable-overlap-schedule dtype enable-metrics "
+    "host max-running-requests max-total-tokens mem-fraction-static model-path port "
+    "sampling-backend skip-server-warmup speculative-algorithm speculative-dflash-block-size "
+    "speculative-draft-model-path speculative-ddtree-budget speculative-ddtree-topk"
+).split()
+"""
+LAUNCH_SERVER = """\
+import importlib.util, runpy, sys
+tree = importlib.util.find_spec("sglang.srt.tree")
+print("a tree has", "no" if tree is None else __import__("sglang.srt.tree").srt.tree.nodes, "nodes")
+asked = dict(zip(sys.argv, sys.argv[1:]))
+theirs = ("--model-path", "--host", "--port", "--max-running-requests", "--speculative-algorithm",
+          "--speculative-draft-model-path", "--speculative-dflash-block-size",
+          "--speculative-ddtree-budget", "--speculative-ddtree-topk")
+sys.argv = ["engine", "--enable-metrics"]
+sys.argv += [word for name in theirs if name in asked for word in (name, asked[name])]
+runpy.run_module("ddbench.engine", run_name="__main__")
+"""
 FILES = {
     "sglang/__init__.py": "from sglang.version import __version__\n",
     "sglang/version.py": f'__version__ = "{VERSION}"\n',
     "sglang/srt/__init__.py": "",
     "sglang/srt/spec.py": "".join(f"line_{n} = {n}\n" for n in range(40)),
     "sglang/srt/untouched.py": "answer = 42\n",
+    "sglang/srt/server_args.py": SERVER_ARGS,
+    "sglang/launch_server.py": LAUNCH_SERVER,
     "sglang/data.bin": "not Python\n",
 }
 
