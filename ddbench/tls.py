@@ -11,6 +11,7 @@ from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 
 def trusted() -> ssl.SSLContext:
@@ -29,7 +30,7 @@ def direct_session() -> requests.Session:
 @cache
 def _trusted(*_variables: str | None) -> ssl.SSLContext:
     context = ssl.create_default_context()  # OpenSSL reads the variables itself
-    context.load_verify_locations(requests.certs.where())
+    context.load_verify_locations(DEFAULT_CA_BUNDLE_PATH)
     return context
 
 

@@ -11,6 +11,7 @@ from ddbench.executors.executor import LaunchJob
 from ddbench.executors.measure import measure
 from ddbench.load.dialogue import read_api_key
 from ddbench.load.progress import Progress
+from ddbench.load.run import Send, run_load
 from ddbench.patching.launch import with_patches
 from ddbench.plan.argv import server_command
 from ddbench.records import (
@@ -41,20 +42,23 @@ class LocalServer:
     launch: Launch
     running: RunningServer | None
     steady: dict[LoadConfig, float] = field(default_factory=dict)
+    send: Send = run_load
 
     def measure(self, trial: Trial, on_progress: Callable[[Progress], None]) -> RunResult:
         assert self.running is not None
-        return measure(trial, self.job, self.running, self.steady, on_progress)
+        return measure(trial, self.job, self.running, self.steady, on_progress, self.send)
 
     def is_alive(self) -> bool:
         return self.running is not None and is_alive(self.running)
 
 
 @contextmanager
-def launched(job: LaunchJob) -> Iterator[LocalServer]:
+def launched(job: LaunchJob, send: Send = run_load) -> Iterator[LocalServer]:
     """The server of `job`, started when entered and ended when left; or why it did not start.
 
-    The calling thread must outlive the block. Raises ServerSurvived when a server that was ready
+    send: who sends the loads.
+
+    Raises ServerSurvived when a server that was ready
     cannot be ended: nothing else may be started beside it.
     """
     server, log_path = job.server, job.log_path
@@ -73,7 +77,7 @@ def launched(job: LaunchJob) -> Iterator[LocalServer]:
             key = read_api_key(job.first.load)
             environment = probe_environment(running.base_url, server, env=env, api_key=key)
             launch = replace(launch, startup_s=running.startup_s, environment=environment)
-            yield LocalServer(job, launch, running)
+            yield LocalServer(job, launch, running, send=send)
     except ServerError as error:
         if launch.startup_s is not None:
             raise

@@ -1,13 +1,12 @@
 """Every process that a server has started, wherever it went, and how to end them all.
 
-A server's workers are found by three marks, since rude ones shed some: its process group, descent
-from a known member, and a variable that children inherit. (SGLang overwrites its variables with a
-process title; a worker may start a session of its own; an orphan has lost its descent.)
+All descend from the server's guard, orphans too. Should the guard have been killed, they are found
+by three marks, since rude ones shed some: the server's process group, descent from a known member,
+and a variable that children inherit (SGLang overwrites its own with a process title).
 """
 
 import os
 import signal
-import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from contextlib import contextmanager, suppress
 import psutil
 
 from ddbench.errors import ServerSurvived
+from ddbench.server.guarded import GuardedServer
 
 MARK = "DDBENCH_SERVER_ID"
 POLL_INTERVAL_S = 0.1
@@ -23,32 +23,26 @@ KILL_WAIT_S = 15.0
 
 
 class ProcessTree:
-    """The processes of one server, whose leader is a child of ours and leads its own group."""
+    """The processes of one server, without its guard."""
 
-    def __init__(self, leader: subprocess.Popen[bytes], mark: str) -> None:
-        self._leader = leader
+    def __init__(self, server: GuardedServer, mark: str) -> None:
+        self._server = server
         self._mark = mark
         self._known: set[psutil.Process] = set()
-
-    def exit_code(self) -> int | None:
-        """The leader's, None while it runs. Does not reap: its pid stays its own until `end`."""
-        found = os.waitid(os.P_PID, self._leader.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if found is None:
-            return None
-        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
     def look(self) -> list[psutil.Process]:
         """The living members, remembered from now on even if they lose their marks.
 
         Zombies do not count: they hold no memory, and in a container nobody may reap them.
         """
-        everyone = list(psutil.process_iter())
+        guard = self._server.guard_pid
+        everyone = [process for process in psutil.process_iter() if process.pid != guard]
         children = defaultdict(list)
         for process in everyone:
             with suppress(psutil.Error):
                 children[process.ppid()].append(process)
         self._known |= {process for process in everyone if self._is_marked(process)}
-        pending = [self._leader.pid, *(process.pid for process in self._known)]
+        pending = [guard, self._server.pid, *(process.pid for process in self._known)]
         while pending:
             born = set(children.pop(pending.pop(), ())) - self._known
             self._known |= born
@@ -57,6 +51,8 @@ class ProcessTree:
 
     def end(self, grace_s: float) -> None:
         """SIGTERM, SIGKILL after `grace_s`; returns when none lives, so that their memory is free.
+
+        The guard ends, too.
 
         An interruption of the grace (Ctrl-C) goes straight to SIGKILL and is raised afterwards.
         Raises ServerSurvived when SIGKILL was not enough.
@@ -77,7 +73,7 @@ class ProcessTree:
             if time.monotonic() > deadline:
                 return survivors
             time.sleep(POLL_INTERVAL_S)
-        self._leader.wait()
+        self._server.release()
         return []
 
     def _wait_until_gone(self, within_s: float) -> None:
@@ -92,7 +88,7 @@ class ProcessTree:
 
     def _is_marked(self, process: psutil.Process) -> bool:
         with suppress(ProcessLookupError):
-            if os.getpgid(process.pid) == self._leader.pid:
+            if os.getpgid(process.pid) == self._server.pid:
                 return True
         with suppress(psutil.Error, OSError):  # another user's process, or one just gone
             return process.environ().get(MARK) == self._mark

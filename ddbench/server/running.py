@@ -1,13 +1,11 @@
 """Start a server, lend it, and leave nothing behind.
 
-The server gets its own session, so its process group holds every worker it forks, and its own
-log file, so no full pipe can ever block it.
+The server gets a guard, which ends with ddbench and takes along whatever the server has forked, and
+its own log file, so no full pipe can ever block it.
 """
 
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ import psutil
 
 from ddbench.errors import ServerError, ServerExitedEarly
 from ddbench.records import RunningServer, ServerCommand
-from ddbench.server import die_with_parent
+from ddbench.server.guarded import GuardedServer
 from ddbench.server.leftovers import new_mark
 from ddbench.server.log_tail import last_lines
 from ddbench.server.ports import base_url, require_free
@@ -39,8 +37,8 @@ def running_server(
 ) -> Iterator[RunningServer]:
     """Yield a server that generates text and says it serves `expected_model`; then end it.
 
-    The calling thread must outlive the block: with it the kernel ends the server. Output is
-    appended to `log_path`; at the end secrets in it are overwritten, and offsets stay valid.
+    Output is appended to `log_path`; at the end secrets in it are overwritten, and offsets stay
+    valid.
 
     Raises PortInUse before starting anything, ServerError for a program that cannot be run,
     ServerExitedEarly with the end of the log, ServerNotReady after `ready_timeout_s`;
@@ -50,21 +48,14 @@ def running_server(
     require_program(command)
     started_at = time.monotonic()
     mark = new_mark(log_path.parent)
-    wrapper = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid())]
+    env = {**os.environ, **command.env, MARK: mark}
     with log_path.open("ab") as log:
+        server = GuardedServer(command.argv, env=env, log=log)
         log_kept = log_path.open("r+b")  # this file, also when someone rotates it
-        process = subprocess.Popen(
-            [*wrapper, *command.argv],
-            env={**os.environ, **command.env, MARK: mark},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    tree = ProcessTree(process, mark)
+    tree = ProcessTree(server, mark)
 
     def require_running() -> None:
-        if (exit_code := tree.exit_code()) is not None:
+        if (exit_code := server.exit_code()) is not None:
             raise ServerExitedEarly(exit_code, log_path, last_lines(log_path))
 
     try:
@@ -78,7 +69,7 @@ def running_server(
         )
         yield RunningServer(
             base_url=url,
-            pid=process.pid,
+            pid=server.pid,
             log_path=log_path,
             startup_s=time.monotonic() - started_at,
         )

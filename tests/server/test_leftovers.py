@@ -1,4 +1,4 @@
-"""ddbench is killed with kill -9 while its server runs; its next call on the folder cleans up."""
+"""ddbench and its server's guard are killed with kill -9; its next call on the folder cleans up."""
 
 import os
 import signal
@@ -52,6 +52,8 @@ def killed_ddbench(folder: Path, manner: str):
     while not (pids.exists() and pids.read_text().endswith("\n")):
         time.sleep(0.05)
     worker = int(pids.read_text())
+    (guard,) = psutil.Process(ddbench.pid).children()
+    guard.kill()  # first, as the kernel's out-of-memory killer may: else no worker is left
     ddbench.kill()
     ddbench.communicate()
     assert lives(worker)  # else there is nothing to test

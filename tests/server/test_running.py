@@ -6,7 +6,8 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -15,6 +16,8 @@ import requests
 from ddbench.errors import PortInUse, ServerError, ServerExitedEarly, ServerNotReady
 from ddbench.records import ServerCommand
 from ddbench.server.running import attached_server, is_alive, running_server
+
+RUDE_SERVER = Path(__file__).parent / "rude_server.py"
 
 
 @pytest.fixture
@@ -48,6 +51,34 @@ def wait_for_pids(path, count, within_s=10.0):
             return [int(pid) for pid in pids]
         time.sleep(0.05)
     raise AssertionError(f"{path} never held {count} pids")
+
+
+def gone_within(within_s, *pids):
+    deadline = time.monotonic() + within_s
+    while any(lives(pid) for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@contextmanager
+def ddbench_lending(command, port, log):
+    """A process that lends the server until it is killed, and the server's pid."""
+    code = f"""
+import time
+from pathlib import Path
+from ddbench.records import ServerCommand
+from ddbench.server.running import running_server
+command = ServerCommand(argv={command.argv!r}, env={{}}, model_path="our-model")
+with running_server(
+    command, host="127.0.0.1", port={port}, log_path=Path({str(log)!r}), expected_model="our-model"
+) as server:
+    print(server.pid, flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        yield process, int(process.stdout.readline())
 
 
 def test_lends_a_ready_server_and_stops_it(run, rude_server):
@@ -200,30 +231,63 @@ def test_a_second_ctrl_c_during_the_grace_leaves_nothing(run, rude_server):
     assert time.monotonic() - started_at < 30.0
 
 
-def test_kill_9_of_the_parent_leaves_no_server(rude_server, port, tmp_path):
-    code = f"""
-import time
-from pathlib import Path
-from ddbench.records import ServerCommand
-from ddbench.server.running import running_server
-command = ServerCommand(argv={rude_server().argv!r}, env={{}}, model_path="our-model")
-log = Path({str(tmp_path / "server.log")!r})
-with running_server(
-    command, host="127.0.0.1", port={port}, log_path=log, expected_model="our-model"
-) as server:
-    print(server.pid, flush=True)
-    time.sleep(600)
-"""
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
-        pid = int(parent.stdout.readline())
-        assert lives(pid)
+@pytest.mark.parametrize("manner", ["--fork", "--fork-session", "--fork-orphan", "--fork-nameless"])
+def test_kill_9_of_ddbench_leaves_neither_its_server_nor_what_that_forked(
+    rude_server, port, tmp_path, manner
+):
+    """Within 5 s, although none of them listens to SIGTERM; and a stranger beside them lives."""
+    pids = tmp_path / "pids"
+    server = rude_server("--ignore-sigterm", manner, "--pid-file", str(pids))
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        with ddbench_lending(server, port, tmp_path / "server.log") as (ddbench, server_pid):
+            (worker,) = wait_for_pids(pids, 1)
+            assert lives(server_pid)
+            assert lives(worker)
 
-        parent.kill()
+            ddbench.kill()
 
-    deadline = time.monotonic() + 5.0
-    while lives(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not lives(pid)
+        assert gone_within(5.0, server_pid, worker)
+        assert stranger.poll() is None
+        stranger.kill()
+
+
+def test_a_worker_that_forks_while_it_is_ended_is_ended_too(port, tmp_path):
+    """Every 0.1 s it is another process, in a session of its own: 10 s long, if nobody ends it."""
+    chain = (
+        "import os, sys, time\n"
+        f"pids = {str(tmp_path / 'pids')!r}\n"
+        "for _ in range(100):\n"
+        "    time.sleep(0.1)\n"
+        "    if os.fork():\n"
+        "        os._exit(0)\n"
+        "    os.setsid()\n"
+        "    open(pids, 'a').write(f'{os.getpid()}\\n')\n"
+    )
+    served = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {chain!r}]); "
+    served += f"sys.argv = ['x', '--port', '{port}']; exec(open({str(RUDE_SERVER)!r}).read())"
+    server = ServerCommand(argv=(sys.executable, "-c", served), env={}, model_path="our-model")
+    with ddbench_lending(server, port, tmp_path / "server.log") as (ddbench, server_pid):
+        ddbench.kill()
+
+    assert gone_within(5.0, server_pid)
+    last = (tmp_path / "pids").read_text()
+    time.sleep(0.5)
+    assert (tmp_path / "pids").read_text() == last, "they go on"
+
+
+def test_the_guard_of_a_server_takes_it_along(run, rude_server):
+    with run(rude_server(), grace_s=0.5) as server:
+        guard = psutil.Process(server.pid).parent()
+        assert guard is not None
+        assert guard.parent() == psutil.Process()
+        guard.terminate()  # which it does not listen to
+        time.sleep(0.2)
+        assert is_alive(server)
+
+        guard.kill()
+
+        assert gone_within(5.0, server.pid)
+        assert not is_alive(server)
 
 
 def test_the_server_sees_the_variables_of_its_command(run):

@@ -7,6 +7,9 @@ import os
 import signal
 import time
 
+import psutil
+import pytest
+
 
 def test_a_sweep_killed_at_random_moments_is_the_sweep_that_was_asked_for(
     sweeper, survivors, read_run, write_rude_sweep, living, tmp_path
@@ -25,18 +28,38 @@ def test_a_sweep_killed_at_random_moments_is_the_sweep_that_was_asked_for(
         assert living(sweep.parent / "pids") == []
 
 
-def test_a_worker_that_outlives_a_killed_sweep_is_stopped_by_resume(
+@pytest.mark.parametrize("manners", ["fork", "fork-stubborn,ignore-sigterm"])
+def test_a_killed_sweep_leaves_no_server_and_no_worker_5_s_later(
+    sweeper, write_rude_sweep, living, tmp_path, manners
+):
+    sweep = write_rude_sweep(manners, step_s=0.2, visits=1)
+    pids = sweep.parent / "pids"
+    killed = sweeper.start("sweep", sweep, "--out", tmp_path / "run")
+    written(pids, 2)
+
+    os.kill(killed, signal.SIGKILL)
+    assert sweeper.ended(10.0) == -signal.SIGKILL
+
+    deadline = time.monotonic() + 5.0
+    while living(pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert living(pids) == []
+
+
+def test_a_worker_that_outlives_a_killed_sweep_and_its_guard_is_stopped_by_resume(
     sweeper, write_rude_sweep, living, tmp_path
 ):
-    sweep = write_rude_sweep("fork", step_s=0.2, visits=1)
+    sweep = write_rude_sweep("fork", step_s=0.2, visits=1, repeats="1", concurrency="[1]")
     pids = sweep.parent / "pids"
     first = sweeper.start("sweep", sweep, "--out", tmp_path / "run")
     server, worker = written(pids, 2)
 
+    guard = psutil.Process(server).parent()
+    guard.kill()  # first, as the kernel's out-of-memory killer may
     os.kill(first, signal.SIGKILL)
     assert sweeper.ended(10.0) == -signal.SIGKILL
     time.sleep(1.0)
-    assert living(pids) == [worker]  # rude enough to be worth testing
+    assert living(pids) == [worker]  # else there is nothing to test
     sweeper.start("sweep", "--resume", tmp_path / "run")
     written(pids, 4)
 
