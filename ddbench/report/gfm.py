@@ -12,7 +12,7 @@ _HARMLESS = re.compile(
     r"""[("']*[^\W_]          # a letter or digit, perhaps behind a bracket or quote
         (?:[^\W_]|[.,;%'"()+=-]|/(?!/))*
         [:?!.,;)"']*          # no colon inside: ":smile:" is one to GitHub
-        |[=+/-]               # alone: only the first word of a line is ever a mark
+        |[=+/%-][,;)]*        # alone: only the first word of a line is ever a mark
     """,
     re.VERBOSE,
 )

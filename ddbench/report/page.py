@@ -28,7 +28,13 @@ def render_page(report: Report) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        words=words_of, kind=_kind, shown=_shown, parts=_parts, tip=_tip, sort_key=_sort_key
+        words=words_of,
+        kind=_kind,
+        shown=_shown,
+        code=_code,
+        parts=_parts,
+        tip=_tip,
+        sort_key=_sort_key,
     )
     return environment.from_string(_file("page.html.j2")).render(
         run=visible(report.run),
@@ -55,6 +61,12 @@ def _kind(word: Words) -> str:
 
 def _shown(word: Words) -> str:
     return visible(word if isinstance(word, str) else word.text)
+
+
+def _code(word: Words) -> list[tuple[bool, str]]:
+    """The parts of our own text, and whether they stand in backticks."""
+    parts = _shown(word).split("`") if isinstance(word, str) else [_shown(word)]
+    return [(bool(number % 2), part) for number, part in enumerate(parts)]
 
 
 def _parts(word: Measured) -> tuple[str, str, str]:

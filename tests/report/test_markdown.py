@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from ddbench.checks.run import Report as Checked
 from ddbench.records import Environment, Failure, Launch, RequestFailed, RunResult
 from ddbench.report.assemble import assemble
-from ddbench.report.gfm import block, code, table
+from ddbench.report.gfm import block, code, prose, table
 from ddbench.report.markdown import render_markdown
 
 Make = Callable[..., RunResult]
@@ -231,3 +231,34 @@ def test_a_block_ends_where_it_should(text: str) -> None:
 def test_a_row_of_another_length_is_a_bug() -> None:
     with pytest.raises(ValueError, match="1 cells under 2 headers"):
         table(("a", "b"), [["x"]])
+
+
+@given(st.text(alphabet="ab1 .,:;-_*`|\\[]()<>&@#~!'\"/=+é\n", max_size=40))
+@example("1. item")
+@example("- item")
+@example("see www.example.org, GH-12 :tada: and a@b.c")
+@example("# heading\n---")
+def test_prose_shows_its_words_and_nothing_else(text: str) -> None:
+    tokens = GFM.parse(prose(text))
+
+    if not text.split():
+        assert prose(text) == "(empty)"
+        return
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+    parts = tokens[1].children or []
+    assert {part.type for part in parts} <= {"text", "code_inline"}
+    assert "".join(part.content for part in parts) == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "word", ["@user", "#12", "https://x.y", "www.x.y", "GH-12", ":tada:", "a@b.c", "x_y_z", "a|b"]
+)
+def test_a_word_that_github_would_bring_to_life_is_code(word: str) -> None:
+    assert prose(f"see {word} there") == f"see `{word}` there"
+
+
+@pytest.mark.parametrize(
+    "text", ["a step takes 10.88 ms at width 8", "1.32x (1.27 to 1.37)", "(5 %), so: it's 50/50!"]
+)
+def test_a_plain_sentence_stays_plain(text: str) -> None:
+    assert prose(text) == text
