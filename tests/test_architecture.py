@@ -30,8 +30,9 @@ HEAVY = {
     "torch": {"reference", "engine", "sglang_plugin", "conformance"},
     "sglang": {"sglang_plugin"},
     "pandas": {"report", "runs"},
+    "pyarrow": {"runs"},
 }
-LIGHT = ("torch", "numpy", "pandas", "aiohttp")
+LIGHT = ("torch", "numpy", "pandas", "pyarrow", "aiohttp")
 
 
 def imports_of(tree: ast.AST) -> Iterator[str]:
