@@ -64,6 +64,7 @@ def _report(run: Path) -> Report:
     from ddbench.checks.run import check
     from ddbench.cli.check_inputs import Reading, read_evidence
     from ddbench.report.assemble import assemble
+    from ddbench.report.drafters import drafter_reports
     from ddbench.report.prediction import predict
     from ddbench.runs.store import RunStore
 
@@ -74,5 +75,6 @@ def _report(run: Path) -> Report:
         launches,
         results,
         checked=check(list(read_evidence(run, Reading()))),
+        drafters=drafter_reports(run, launches, results),
         predicted=predict(run, launches, results),
     )

@@ -10,6 +10,7 @@ from ddbench.errors import NotComparable
 from ddbench.records import Launch, LoadConfig, RunResult
 from ddbench.report.answer import answer
 from ddbench.report.content import Report, Sent
+from ddbench.report.drafters import DrafterReport
 from ddbench.report.failures import failed_of, failed_requests_of
 from ddbench.report.findings import found_of, lacking_of
 from ddbench.report.notes import caveats, failure_counts, runs_on_the_embedded_engine
@@ -25,11 +26,12 @@ def assemble(
     results: Sequence[RunResult],
     *,
     checked: Checked,
+    drafters: Sequence[DrafterReport] = (),
     predicted: Prediction | str | None = None,
 ) -> Report:
     """The report of the run called `run`. checked: what the rules said of it.
 
-    predicted: from its recorded drafts, or in words why not.
+    drafters, predicted: from its recorded drafts; predicted is in words where it cannot be had.
     """
     rows = summarise(results)
     found = found_of(checked)
@@ -55,6 +57,7 @@ def assemble(
         speedups=tuple(speedups(results)),
         comparison=comparison,
         not_compared=compared if isinstance(compared, str) else None,
+        drafters=tuple(drafters),
         prediction=predicted if isinstance(predicted, Prediction) else None,
         not_predicted=predicted if isinstance(predicted, str) else None,
         where=where_of(launches, results),

@@ -1,12 +1,20 @@
 """The order in which a report is read: findings, the answer, then the tables it rests on."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from ddbench.report.comparison import SURVIVAL
 from ddbench.report.comparison import sections as comparison_sections
 from ddbench.report.content import Report
+from ddbench.report.drafter_sections import drafter_sections
+from ddbench.report.drawings import (
+    decomposition_figures,
+    heat_map_figure,
+    result_figures,
+    survival_figures,
+)
 from ddbench.report.failures import failure_sections
 from ddbench.report.findings import counts_text, findings_sections
-from ddbench.report.heat_map import render
 from ddbench.report.notes import EMBEDDED
 from ddbench.report.numbers import BY_DEFINITION, MS_PER_S
 from ddbench.report.prediction import Prediction
@@ -92,6 +100,8 @@ def chapters(report: Report) -> Iterator[Chapter]:
     yield _speedups(report.speedups)
     if report.comparison is not None or report.not_compared is not None:
         yield _comparison(report)
+    if report.drafters:
+        yield Chapter("drafters", "Drafters", (), tuple(drafter_sections(report.drafters)))
     if report.prediction is not None or report.not_predicted is not None:
         yield _prediction(report)
     yield Chapter("where", "What ran where", (), tuple(where_sections(report.where)))
@@ -100,7 +110,12 @@ def chapters(report: Report) -> Iterator[Chapter]:
 
 
 def _results(rows: Sequence[Row]) -> Section:
-    return Section("", header=_RESULT_HEADER, rows=tuple(map(_result_cells, rows)))
+    return Section(
+        "",
+        header=_RESULT_HEADER,
+        rows=tuple(map(_result_cells, rows)),
+        figures=tuple(result_figures(rows)),
+    )
 
 
 _RESULT_HEADER = (
@@ -163,8 +178,13 @@ def _comparison(report: Report) -> Chapter:
     title = "Linear against tree"
     if report.comparison is None:
         return Chapter("comparison", title, ("Not compared: ", Told(report.not_compared or "")))
-    found = comparison_sections(report.comparison)
-    return Chapter("comparison", title, (), tuple(found))
+    found = comparison_sections(report.comparison, drafters=None if report.drafters else ())
+    drawn: dict[str, tuple[Figure, ...]] = {
+        "Why": tuple(decomposition_figures(report.comparison)),
+        SURVIVAL: tuple(survival_figures(report.comparison, report.rows)),
+    }
+    placed = [replace(one, figures=drawn.get(one.title, ())) for one in found]
+    return Chapter("comparison", title, (), tuple(placed))
 
 
 def _prediction(report: Report) -> Chapter:
@@ -197,13 +217,7 @@ def _prediction(report: Report) -> Chapter:
             for best in found.best
         ),
         after=((_PREDICTION_METHOD,),),
-        figures=(
-            Figure(
-                "prediction",
-                "Predicted acceptance and tok/s of every budget and topk",
-                render(found.panels, budgets=found.budgets, topks=found.topks),
-            ),
-        ),
+        figures=(heat_map_figure(found),),
     )
     return Chapter("prediction", title, said, (table,))
 

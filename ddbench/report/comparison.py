@@ -32,6 +32,7 @@ _WHY = (
     "running. batch: requests a round, tree over linear, from the log. The client's clock is in "
     "none of them; the product must meet its tok/s within 5 %."
 )
+SURVIVAL = "Survival: share of verify steps that accept at least so many drafts"
 _NAMES = {
     "tokens_per_step": "tokens/step",
     "tokens_per_s": "tok/s",
@@ -275,7 +276,7 @@ def _acceptance(pairs: Sequence[Pair]) -> Iterator[Section]:
         deepest = max(len(depths) for _, depths in curves)
         prompts = max(depth.survival.n for _, depths in curves for depth in depths)
         yield Section(
-            "Survival: share of verify steps that accept at least so many drafts",
+            SURVIVAL,
             ((f"Pooled over the steps of n={prompts} prompts; intervals are in --json.",),),
             header=("arm", *(f"d>={depth}" for depth in range(1, deepest + 1))),
             rows=tuple(_curve_row(arm, depths, deepest) for arm, depths in curves),

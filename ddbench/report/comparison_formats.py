@@ -47,7 +47,7 @@ def _word(word: Words) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    return f"![{figure.caption}]({figure.name}.svg)"
+    return f"![{in_markdown(figure.caption)}]({figure.name}.svg)"
 
 
 def comparison_text(sections: Sequence[Section]) -> RenderableType:

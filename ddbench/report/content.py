@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ddbench.checks.finding import Finding, Severity
 from ddbench.compare.linear_vs_tree import LinearVsTree
 from ddbench.records import ServerConfig
+from ddbench.report.drafters import DrafterReport
 from ddbench.report.prediction import Prediction
 from ddbench.report.sections import Sentence
 from ddbench.report.speedups import Speedup
@@ -98,8 +99,8 @@ class Report:
     """All that a report says of one run. None and empty: there is none.
 
     answer: one paragraph. rows: one an arm and concurrency. comparison: every tree against the
-    linear arm, or why not in `not_compared`; prediction and `not_predicted` likewise. notes: what
-    the numbers do not say.
+    linear arm, or why not in `not_compared`; prediction and `not_predicted` likewise. drafters: one
+    a recording arm. notes: what the numbers do not say.
     """
 
     run: str
@@ -119,6 +120,7 @@ class Report:
     speedups: tuple[Speedup, ...]
     comparison: LinearVsTree | None
     not_compared: str | None
+    drafters: tuple[DrafterReport, ...]
     prediction: Prediction | None
     not_predicted: str | None
     where: Where

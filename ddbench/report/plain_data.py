@@ -20,8 +20,9 @@ Every number with an interval is an object: value, low, high (null where n allow
 | failure_counts | the same in one sentence |
 | rows | one an arm and concurrency: tokens_per_step, tokens_per_s, tpot_s, ttft_median_s, ... |
 | speedups | each arm over its linear and its autoregressive one |
-| comparison | every tree against the linear arm, as `ddbench compare linear-vs-tree --json` |
+| comparison | every tree against the linear arm: runs, pairs, losslessness, budgets, ... |
 | not_compared | why there is none, though both ran |
+| drafters | one a recording arm: coverage, calibration, trees with their verdicts |
 | prediction | the best setting of each concurrency, and how wrong such predictions were |
 | not_predicted | why there is none, though drafts were recorded |
 | where | servers by arm, facts of the machines, unknown (a fact -> why) |
@@ -54,7 +55,8 @@ def plain_data(report: Report) -> dict[str, Any]:
     data = _shallow(report)
     data["answer"] = plain(report.answer).strip()
     if report.comparison is not None:
-        data["comparison"] = comparison_data(report.comparison)
+        data["comparison"] = _labelled(report.comparison)
+    data["drafters"] = [drafter_data(one) for one in report.drafters]
     if report.prediction is not None:
         data["prediction"] = _shallow(report.prediction)
         del data["prediction"]["panels"]
@@ -68,13 +70,11 @@ def comparison_data(
     levels: Sequence[Recommendation] = (),
 ) -> dict[str, Any]:
     """Its fields, beside each cell the label of its numbers, recorded drafters, service levels."""
-    data = asdict(found)
-    for pair, plain_pair in zip(found.pairs, data["pairs"], strict=True):
-        for cell, plain_cell in zip(pair.cells, plain_pair["cells"], strict=True):
-            plain_cell["label"] = pair.label_of(cell)
-    data["drafters"] = [drafter_data(one) for one in drafters]
-    data["slo"] = [{**asdict(one), "verdict": one.verdict} for one in levels]
-    return data
+    return {
+        **_labelled(found),
+        "drafters": [drafter_data(one) for one in drafters],
+        "slo": [{**asdict(one), "verdict": one.verdict} for one in levels],
+    }
 
 
 def drafter_data(found: DrafterReport) -> dict[str, Any]:
@@ -82,6 +82,14 @@ def drafter_data(found: DrafterReport) -> dict[str, Any]:
     data = asdict(found)
     for tree, plain_tree in zip(found.trees, data["trees"], strict=True):
         plain_tree |= {"outcome": tree.outcome, "agrees": tree.agrees, "sentence": tree.sentence}
+    return data
+
+
+def _labelled(found: LinearVsTree) -> dict[str, Any]:
+    data = asdict(found)
+    for pair, plain_pair in zip(found.pairs, data["pairs"], strict=True):
+        for cell, plain_cell in zip(pair.cells, plain_pair["cells"], strict=True):
+            plain_cell["label"] = pair.label_of(cell)
     return data
 
 

@@ -46,11 +46,12 @@ Cell = Words | Sentence
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """An SVG document. name: of its file, without an ending; caption: what it shows."""
+    """An SVG document. name: of its file, without an ending. is_wide: wider than a narrow page."""
 
     name: str
-    caption: str
+    caption: Sentence
     svg: str
+    is_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
