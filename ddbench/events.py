@@ -41,4 +41,14 @@ class TrialEnded:
 
 
 LaunchEvent = LaunchStarted | LaunchEnded | TrialStarted | Progress | TrialSpared | TrialEnded
-Event = PassStarted | LaunchEvent
+
+
+@dataclass(frozen=True, slots=True)
+class OnHost:
+    """What happens on one of several hosts."""
+
+    host: str
+    event: LaunchEvent
+
+
+Event = PassStarted | LaunchEvent | OnHost

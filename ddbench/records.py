@@ -156,6 +156,7 @@ class SweepPlan:
     repeats: int  # with `until`: at most so many
     visits: int
     until: RepeatRule | None = None
+    resources: tuple[tuple[str, float], ...] = ()  # of a host, above what flags say
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,9 @@ class ClientHealth:
     Connections are opened before the clock starts; connect_max_s is the slowest of them. Where
     several processes shared the load, cpu_s and loop_lag_max_s are those of the busiest.
     warm_up_rates: tokens per second of each round before the trial; warm_up_steady: the last of
-    them was no faster than one before.
+    them was no faster than one before. client_hosts: where each of several processes ran, if that
+    was not here; clock_offsets_s: what its monotonic clock showed above that of whoever merged
+    their times, and clock_error_s how far off the worst of these may be.
     """
 
     cpu_s: float
@@ -251,6 +254,9 @@ class ClientHealth:
     processes: int = 1
     warm_up_rates: tuple[float, ...] = ()
     warm_up_steady: bool | None = None
+    client_hosts: tuple[str, ...] = ()
+    clock_offsets_s: tuple[float, ...] = ()
+    clock_error_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

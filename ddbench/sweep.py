@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ddbench.events import Event, LaunchEnded, LaunchEvent, PassStarted, TrialEnded
+from ddbench.events import Event, LaunchEnded, LaunchEvent, OnHost, PassStarted, TrialEnded
 from ddbench.executors.executor import Executor, Record, Versions
 from ddbench.executors.local import LocalExecutor
 from ddbench.load.prompts import prompts_digest, read_prompts
@@ -109,7 +109,7 @@ class _Sweep:
     def versions(self, identity: Mapping[str, str]) -> Versions:
         return {**identity, "prompts": self._digest}
 
-    def new_launch(self, arm: str) -> tuple[Path, Record]:
+    def new_launch(self, arm: str, host: str | None = None) -> tuple[Path, Record]:
         launch_ids: list[int] = []
 
         def record(event: LaunchEvent) -> None:
@@ -118,9 +118,12 @@ class _Sweep:
             elif isinstance(event, TrialEnded):
                 self._store.add_result(launch_ids[-1], event.result)
                 self._repeats.take(event.result)
-            self._notify(event)
+            self._notify(event if host is None else OnHost(host, event))
 
-        return self._store.new_log_path(arm), record
+        log_path = self._store.new_log_path(arm)
+        if host is not None:
+            log_path.touch()  # so that another host's launch gets another name
+        return log_path, record
 
     def _keys(self, trial: Trial) -> list[str]:
         """Under which its result may be stored: one a kind of machine."""

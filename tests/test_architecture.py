@@ -30,9 +30,10 @@ HEAVY = {
     "torch": {"reference", "engine", "sglang_plugin", "conformance"},
     "sglang": {"sglang_plugin"},
     "pandas": {"report", "runs"},
+    "ray": {"executors"},
     "pyarrow": {"runs"},
 }
-LIGHT = ("torch", "numpy", "pandas", "pyarrow", "aiohttp")
+LIGHT = ("torch", "numpy", "pandas", "pyarrow", "aiohttp", "ray")
 
 
 def imports_of(tree: ast.AST) -> Iterator[str]:

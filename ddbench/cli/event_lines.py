@@ -61,6 +61,9 @@ def _described(event: events.Event) -> tuple[str, Fields]:
     match event:
         case events.PassStarted(trials):
             return "pass_started", {"trials": len(trials)}
+        case events.OnHost(host, on_host):
+            name, fields = _described(on_host)
+            return name, {"host": host, **fields}
         case events.LaunchStarted(arm):
             return "launch_started", {"arm": arm}
         case events.LaunchEnded(launch):

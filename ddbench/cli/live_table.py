@@ -24,7 +24,7 @@ class LiveTable:
         self._asked: Counter[Cell] = Counter()
         self._rates: dict[Cell, list[float]] = defaultdict(list)
         self._failed: Counter[Cell] = Counter()
-        self.running: Cell | None = None
+        self.running: dict[str, Cell] = {}  # by host
 
     def ask(self, trials: Iterable[Trial]) -> None:
         """These will be run, failed ones again."""
@@ -40,7 +40,6 @@ class LiveTable:
 
     def take(self, result: RunResult) -> None:
         cell = cell_of(result.trial)
-        self.running = None
         if result.failure is not None:
             self._failed[cell] += 1
         else:
@@ -65,7 +64,7 @@ class LiveTable:
             parts.append(f"{len(rates)}/{asked}")
         if self._failed[cell]:
             parts.append(f"{self._failed[cell]} failed")
-        return " ".join([*parts, *(["<"] if cell == self.running else [])])
+        return " ".join([*parts, *(["<"] if cell in self.running.values() else [])])
 
 
 def cell_of(trial: Trial) -> Cell:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ddbench.cli.executor import ExecutorName, ExecutorOptions, SpreadName, chosen_executor
+
 if TYPE_CHECKING:
     from ddbench.events import Event
     from ddbench.plan.selection import Selection
@@ -45,6 +47,24 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be run, and how long; run nothing.")
     ] = False,
+    executor: Annotated[
+        ExecutorName, typer.Option(help="On this machine, or on the hosts of a Ray cluster.")
+    ] = ExecutorName.LOCAL,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="ray: the cluster; default $RAY_ADDRESS or here."),
+    ] = None,
+    ship_code: Annotated[
+        bool, typer.Option("--ship-code", help="ray: send this ddbench to hosts without it.")
+    ] = False,
+    spread: Annotated[
+        SpreadName | None,
+        typer.Option(help="ray: what stays on one host: a visit (default), or a launch only."),
+    ] = None,
+    client_streams: Annotated[
+        int | None,
+        typer.Option(min=1, help="ray: streams a client process holds; more take more processes."),
+    ] = None,
 ) -> None:
     """Launch every server of a sweep, drive it, and store what it did."""
 
@@ -74,13 +94,18 @@ def sweep(
             plan = parse_sweep(store.plan_text, file=str(folder / "sweep.yaml"))
     names = None if arms is None else tuple(name.strip() for name in arms.split(","))
     only = Selection(names, limit, seed)
+    where = ExecutorOptions(executor, address, ship_code, spread, client_streams)
     if dry_run:
-        _foretell(plan, resume, only)
+        _foretell(plan, resume, only, where)
         return
     view: View = "quiet" if quiet or events == "-" else "plain" if plain else "live"
     try:
         interrupts = Interrupts()
-        with event_lines(events) as lines, LiveView(view) as live:
+        with (
+            event_lines(events) as lines,
+            chosen_executor(where, plan) as chosen,
+            LiveView(view) as live,
+        ):
 
             def notify(event: "Event") -> None:
                 live.show(event)
@@ -92,6 +117,7 @@ def sweep(
                 plan,
                 folder,
                 notify=notify,
+                executor=chosen,
                 resume=resume is not None,
                 retries=retry,
                 only=only,
@@ -113,7 +139,9 @@ def sweep(
         raise typer.Exit(1)
 
 
-def _foretell(plan: "SweepPlan", resume: Path | None, only: "Selection") -> None:
+def _foretell(
+    plan: "SweepPlan", resume: Path | None, only: "Selection", where: ExecutorOptions
+) -> None:
     from ddbench.cli.dry_run import dry_run_lines
     from ddbench.load.prompts import read_prompts
     from ddbench.plan.expand import by_launch
@@ -126,8 +154,8 @@ def _foretell(plan: "SweepPlan", resume: Path | None, only: "Selection") -> None
         trials = only.of(plan)[: only.limit]
         known = estimate(by_launch(trials), (), ())
     else:
-        with RunStore.open(resume) as store:
-            trials = not_done(plan, store, only)
+        with RunStore.open(resume) as store, chosen_executor(where, plan) as executor:
+            trials = not_done(plan, store, only, executor)
             known = estimate(by_launch(trials), store.launches(), store.results())
     for line in dry_run_lines(trials, known):
         typer.echo(line)

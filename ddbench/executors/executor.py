@@ -41,8 +41,11 @@ class SweepUnderWay(Protocol):
     @property
     def prompts(self) -> tuple[Prompt, ...]: ...
 
-    def new_launch(self, arm: str) -> tuple[Path, Record]:
-        """A log file for one more launch, and who stores and shows what happens on it."""
+    def new_launch(self, arm: str, host: str | None = None) -> tuple[Path, Record]:
+        """A log file for one more launch, and who stores and shows what happens on it.
+
+        host: one of several.
+        """
 
     def versions(self, identity: Mapping[str, str]) -> Versions:
         """What goes into the keys of trials on a machine of this identity."""

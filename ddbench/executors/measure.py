@@ -9,7 +9,7 @@ from ddbench.executors.executor import LaunchJob, Versions
 from ddbench.load.chat_template import ready_to_send
 from ddbench.load.dialogue import read_api_key
 from ddbench.load.progress import Progress
-from ddbench.load.run import run_load
+from ddbench.load.run import Send, run_load
 from ddbench.load.warm_up import warm_up
 from ddbench.logs.trial_log import TrialLog
 from ddbench.plan.key import trial_key
@@ -36,10 +36,12 @@ def measure(
     running: RunningServer,
     steady: dict[LoadConfig, float],
     on_progress: Callable[[Progress], None],
+    send: Send = run_load,
 ) -> RunResult:
     """What the trial leaves behind; whatever was measured is kept on failure.
 
-    steady: the warm-up rate of this launch at each load that it has served; added to.
+    steady: the warm-up rate of this launch at each load that it has served; added to. send: who
+    sends the load.
     """
     load, url = trial.load, running.base_url
     key = read_api_key(load)
@@ -60,7 +62,7 @@ def measure(
         result = replace(result, counters_before=read_counters(url, api_key=key))
         log.begin()
         log_start = log.start
-        outcome = run_load(url, prompts, load, on_progress=_watching(log, on_progress))
+        outcome = send(url, prompts, load, on_progress=_watching(log, on_progress))
         client = replace(
             outcome.client, warm_up_rates=warmed.rates, warm_up_steady=warmed.is_steady
         )

@@ -45,8 +45,12 @@ def timed_closed_loop(
     load: LoadConfig,
     *,
     on_progress: Callable[[Progress], None] | None = None,
+    start_at: float | None = None,
 ) -> tuple[float, LoadOutcome]:
-    """As run_closed_loop, with the time.perf_counter() from which the outcome's sends count."""
+    """As run_closed_loop, with the time.perf_counter() from which the outcome's sends count.
+
+    start_at: of the first send, by the same clock; connections that take longer are late.
+    """
     dialogue = open_dialogue(base_url, load)
     if not prompts or load.concurrency < 1:
         raise LoadError(
@@ -55,15 +59,18 @@ def timed_closed_loop(
         )
     traffic = Traffic(dialogue, prompts, load, on_progress)
     workers = min(load.concurrency, len(prompts))
-    outcome = traffic.run(_ClosedLoop(traffic, workers, len(prompts)).drive)
+    outcome = traffic.run(_ClosedLoop(traffic, workers, len(prompts), start_at).drive)
     return traffic.first_sent_at, outcome
 
 
 class _ClosedLoop:
-    def __init__(self, traffic: Traffic, workers: int, prompts: int) -> None:
+    def __init__(
+        self, traffic: Traffic, workers: int, prompts: int, start_at: float | None
+    ) -> None:
         self._traffic = traffic
         self._workers = workers
         self._indexes = iter(range(prompts))
+        self._start_at = start_at
         self._stagger_s = min(STAGGER_S, LONGEST_STAGGER_S / workers)
 
     async def drive(self) -> None:
@@ -79,7 +86,8 @@ class _ClosedLoop:
         try:
             await gate.wait()
             if traffic.started_at is None:
-                traffic.started_at = time.perf_counter()
+                now = time.perf_counter()
+                traffic.started_at = now if self._start_at is None else self._start_at
             due_at = traffic.started_at + number * self._stagger_s
             await sleep_until(due_at)
             for index in self._indexes:

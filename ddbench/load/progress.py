@@ -1,5 +1,6 @@
 """What a trial says of itself while it runs."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -12,3 +13,14 @@ class Progress:
     total: int
     tokens: int
     elapsed_s: float
+
+
+def together(parts: Collection[Progress]) -> Progress:
+    """Of one trial whose load several processes share."""
+    return Progress(
+        done=sum(p.done for p in parts),
+        failed=sum(p.failed for p in parts),
+        total=sum(p.total for p in parts),
+        tokens=sum(p.tokens for p in parts),
+        elapsed_s=max(p.elapsed_s for p in parts),
+    )

@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 
 from ddbench.errors import LoadError
 from ddbench.load.closed_loop import timed_closed_loop
-from ddbench.load.progress import Progress
+from ddbench.load.progress import Progress, together
 from ddbench.records import ClientHealth, LoadConfig, LoadOutcome, Prompt, RequestOutcome
 
 STREAMS_PER_PROCESS = 256
@@ -42,10 +42,9 @@ def run_sharded(
     ends: list[Connection] = []
     processes: list[BaseProcess] = []
     try:
-        for number in range(count):
-            share = load.concurrency // count + (number < load.concurrency % count)
+        for part in parts(prompts, load, count):
             ours, theirs = context.Pipe()
-            arguments = (theirs, base_url, prompts[number::count], replace(load, concurrency=share))
+            arguments = (theirs, base_url, *part)
             process: BaseProcess = context.Process(target=_run_shard, args=arguments, daemon=True)
             process.start()
             theirs.close()
@@ -60,6 +59,16 @@ def run_sharded(
         for end in ends:
             end.close()
     return merged(shards)
+
+
+def parts(
+    prompts: Sequence[Prompt], load: LoadConfig, count: int
+) -> list[tuple[Sequence[Prompt], LoadConfig]]:
+    """What each of `count` shards sends: every n-th prompt, on its share of the streams."""
+    shares = [load.concurrency // count + (n < load.concurrency % count) for n in range(count)]
+    return [
+        (prompts[n::count], replace(load, concurrency=share)) for n, share in enumerate(shares)
+    ]
 
 
 def merged(shards: Sequence[Shard]) -> LoadOutcome:
@@ -135,16 +144,7 @@ class _Shards:
 
     def _tell(self) -> None:
         if self._on_progress is not None and len(self._progress) == len(self._ends):
-            parts = self._progress.values()
-            self._on_progress(
-                Progress(
-                    done=sum(p.done for p in parts),
-                    failed=sum(p.failed for p in parts),
-                    total=sum(p.total for p in parts),
-                    tokens=sum(p.tokens for p in parts),
-                    elapsed_s=max(p.elapsed_s for p in parts),
-                )
-            )
+            self._on_progress(together(self._progress.values()))
 
 
 def _run_shard(end: Connection, base_url: str, prompts: Sequence[Prompt], load: LoadConfig) -> None:

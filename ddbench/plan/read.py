@@ -8,10 +8,11 @@ from ddbench.plan.arms import read_arms
 from ddbench.plan.load_section import read_load_section
 from ddbench.plan.marked_yaml import Marked, parse_marked, read_text
 from ddbench.plan.repeats import read_repeats
+from ddbench.plan.resources import read_resources
 from ddbench.plan.server_section import read_server_section
 from ddbench.records import SweepPlan
 
-KEYS = ("name", "server", "arms", "load", "repeats", "visits")
+KEYS = ("name", "server", "arms", "load", "repeats", "visits", "resources")
 DEFAULT_VISITS = 1
 
 
@@ -49,6 +50,7 @@ def parse_sweep(text: str, *, file: str, environment: Mapping[str, str] = os.env
         repeats=repeats,
         visits=entries["visits"].integer(at_least=1) if "visits" in entries else DEFAULT_VISITS,
         until=until,
+        resources=read_resources(entries.get("resources")),
     )
 
 

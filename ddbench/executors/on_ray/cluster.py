@@ -1,0 +1,142 @@
+"""The Ray cluster that hosts come from: reached, listed, asked, and left."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ddbench.errors import ClusterError, SetupError
+from ddbench.executors.on_ray.code import Code, asker, ours, package_folder, why_unlike
+from ddbench.executors.on_ray.values import Host
+
+ANSWER_TIMEOUT_S = 120.0  # of a host that first has to start a Python process
+
+_START_ONE = "Start one with `ray start --head`, or give its address: --address HOST:6379."
+
+
+@contextmanager
+def connected(address: str | None, *, ship_code: bool) -> Iterator["Cluster"]:
+    """The cluster at `address`, or by default at $RAY_ADDRESS, or the one this machine is part of.
+
+    Raises SetupError without Ray, ClusterError when no cluster answers.
+    """
+    ray = import_ray()
+    runtime_env = {"py_modules": [str(package_folder())]} if ship_code else None
+    where = address or os.environ.get("RAY_ADDRESS") or "auto"
+    try:
+        ray.init(
+            where,
+            configure_logging=False,
+            log_to_driver=False,
+            runtime_env=runtime_env,
+            namespace=f"ddbench-{os.getpid()}",
+        )
+    except (ConnectionError, RuntimeError, ValueError, AssertionError) as cause:
+        said = str(cause).strip().splitlines() or [type(cause).__name__]
+        shown = "this machine" if where == "auto" else where
+        raise ClusterError(f"no Ray cluster at {shown}: {said[0]}", remedy=_START_ONE) from cause
+    try:
+        yield Cluster(ray)
+    finally:
+        ray.shutdown()
+
+
+def import_ray() -> Any:
+    """Raises SetupError."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as cause:
+        raise SetupError(
+            "Ray is not installed", remedy="Install it with `pip install 'ddbench[ray]'`."
+        ) from cause
+    return ray
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    ray: Any
+
+    def hosts(self) -> list[Host]:
+        """The living nodes, sorted by name; nodes of one name are told apart by Ray's id."""
+        alive = [node for node in self.ray.nodes() if node["Alive"]]
+        names = [_name(node) for node in alive]
+        found = [
+            Host(
+                name=name if names.count(name) == 1 else f"{name}-{node['NodeID'][:8]}",
+                node_id=node["NodeID"],
+                address=node["NodeManagerAddress"],
+                resources=node["Resources"],
+            )
+            for name, node in zip(names, alive, strict=True)
+        ]
+        return sorted(found, key=lambda host: host.name)
+
+    def is_alive(self, host: Host) -> bool:
+        return any(node["NodeID"] == host.node_id and node["Alive"] for node in self.ray.nodes())
+
+    def on(self, host: Host, resources: Mapping[str, float]) -> dict[str, Any]:
+        """Ray's options for a task or an actor on this host and no other."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        own = {name: n for name, n in resources.items() if name not in ("CPU", "GPU", "memory")}
+        return {
+            "num_cpus": resources.get("CPU", 0),
+            "num_gpus": resources.get("GPU", 0),
+            **({"memory": int(resources["memory"])} if "memory" in resources else {}),
+            **({"resources": own} if own else {}),
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(host.node_id, soft=False),
+        }
+
+    def ask(self, hosts: Sequence[Host], function: Any, *arguments: Any) -> dict[Host, Any]:
+        """What `function` returns on each host; one that is lost meanwhile is left out.
+
+        Raises ClusterError naming a host that does not answer.
+        """
+        task = self.ray.remote(function)
+        asked = {
+            host: task.options(**self.on(host, {}), max_retries=0).remote(*arguments)
+            for host in hosts
+        }
+        self.ray.wait(list(asked.values()), num_returns=len(asked), timeout=ANSWER_TIMEOUT_S)
+        answers: dict[Host, Any] = {}
+        for host, reference in asked.items():
+            try:
+                answers[host] = self.ray.get(reference, timeout=0.1)
+            except self.ray.exceptions.GetTimeoutError as cause:
+                raise ClusterError(
+                    f"{host.name} did not answer within {ANSWER_TIMEOUT_S:.0f} s",
+                    remedy="Look at its `ray status`, and at the worker's log there.",
+                ) from cause
+            except self.ray.exceptions.RayTaskError:
+                raise  # a bug there
+            except self.ray.exceptions.RayError as cause:
+                if self.is_alive(host):
+                    raise ClusterError(
+                        f"{host.name} cannot run a task: {_first_line(cause)}",
+                        remedy="Look at the worker's log on that host.",
+                    ) from cause
+        return answers
+
+    def require_same_code(self, hosts: Sequence[Host]) -> None:
+        """Raises ClusterError naming the hosts whose ddbench is not this one."""
+        mine = ours()
+        unlike = [
+            f"{host.name} {why}"
+            for host, said in self.ask(hosts, asker()).items()
+            if (why := why_unlike(Code(*said), mine)) is not None
+        ]
+        if unlike:
+            raise ClusterError(
+                "; ".join(unlike),
+                remedy=f"Install ddbench {mine.version} there, or send this one: --ship-code.",
+            )
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    return str(node["NodeName"] or node["NodeManagerHostname"])
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
