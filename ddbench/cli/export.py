@@ -51,7 +51,7 @@ def export(
         left_out = len(store.keys()) - written
         if format in (Format.sglang, Format.vllm) and left_out:
             typer.echo(
-                f"left out: {left_out} trials that failed, answered nothing or recorded drafts",
+                f"left out: {left_out} of {len(store.keys())} trials (failed, unanswered or probes)",
                 err=True,
             )
 
