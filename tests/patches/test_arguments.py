@@ -50,17 +50,38 @@ def test_attention_is_told_of_a_tree_mask_even_for_a_chain(ddtree_args: ModuleTy
     assert ddtree_args.verifies_trees(args)
 
 
-def test_forced_linear_is_dflashs_width_and_no_tree(
+def test_forced_linear_is_dflash_itself(
     ddtree_args: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SGLANG_DDTREE_FORCE_LINEAR", "1")
+    monkeypatch.setenv("SGLANG_DDTREE_FORCE", "linear")
     args = given(speculative_ddtree_budget=31)
 
     ddtree_args.resolve_ddtree_args(args, None)
 
-    assert args.speculative_num_draft_tokens == 8
-    assert args.speculative_eagle_topk == 1
-    assert not ddtree_args.verifies_trees(args)
+    assert args == given(speculative_algorithm="DFLASH")
+
+
+@pytest.mark.parametrize(("budget", "left"), [(31, 7), (4, 4)])
+def test_a_forced_chain_is_no_longer_than_the_block(
+    ddtree_args: ModuleType, monkeypatch: pytest.MonkeyPatch, budget: int, left: int
+) -> None:
+    monkeypatch.setenv("SGLANG_DDTREE_FORCE", "chain")
+    args = given(speculative_ddtree_budget=budget)
+
+    ddtree_args.resolve_ddtree_args(args, None)
+
+    assert ddtree_args.verifies_trees(args)
+    assert (args.speculative_ddtree_budget, args.speculative_ddtree_topk) == (left, 1)
+    assert args.speculative_num_draft_tokens == left + 1
+
+
+def test_a_switch_of_another_name_is_refused(
+    ddtree_args: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SGLANG_DDTREE_FORCE", "star")
+
+    with pytest.raises(ValueError, match="must be chain or linear, got 'star'"):
+        ddtree_args.resolve_ddtree_args(given(), None)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def test_the_builder_takes_the_reference_trees_nodes_in_their_order(
     assert tree.token_ids[1:] == expected.token_ids.tolist()[1:]
     assert tree.parents == expected.parents.tolist()
     assert tree.depths == depths(expected).tolist()
+    assert tree.log_weights == expected.log_weights.tolist()
     assert tree.drafted_nodes == expected.parents.numel() - 1
 
 
@@ -62,43 +63,28 @@ def test_the_walk_is_the_reference_walk(ddtree_utils: ModuleType, seed: int) -> 
     assert (path[1:], bonus) == greedy_walk(reference(seed), posterior)
 
 
-def test_every_node_sees_itself_and_its_ancestors_and_no_padding(
-    ddtree_utils: ModuleType,
-) -> None:
-    seeds = [1, 2, 3]
-    trees = [ddtree_utils.build_ddtree_tree_from_topk(*candidates(seed)) for seed in seeds]
-    width = max(len(tree.parents) for tree in trees) + 2
+def test_every_node_sees_itself_and_its_ancestors(ddtree_utils: ModuleType) -> None:
+    """Trees of one size: nine nodes of each."""
+    seeds = [1, 2, 4]
+    built = [(log_probs, token_ids, 9) for log_probs, token_ids, _ in map(candidates, seeds)]
+    trees = [ddtree_utils.build_ddtree_tree_from_topk(*arguments) for arguments in built]
 
-    token_ids, node_depths, visible = ddtree_utils.stack_trees(trees, [ROOT, 8, 9], width)
+    token_ids, node_depths, visible = ddtree_utils.stack_trees(trees, [ROOT, 8, 9])
 
-    assert token_ids[:, 0].tolist() == [ROOT, 8, 9]
-    for row, seed in enumerate(seeds):
-        tree = reference(seed)
-        nodes = tree.parents.numel()
-        assert token_ids[row, 1:nodes].tolist() == tree.token_ids.tolist()[1:]
-        assert node_depths[row, :nodes].tolist() == depths(tree).tolist()
-        assert torch.equal(visible[row, :nodes, :nodes], ancestor_mask(tree))
-        padding = visible[row].clone()
-        padding[:nodes, :nodes] = torch.eye(nodes, dtype=torch.bool)
-        assert torch.equal(padding, torch.eye(width, dtype=torch.bool))
-
-
-def test_a_tree_wider_than_its_window_is_refused(ddtree_utils: ModuleType) -> None:
-    tree = ddtree_utils.build_ddtree_tree_from_topk(*candidates(1))
-
-    with pytest.raises(ValueError, match=f"a tree of {len(tree.parents)} nodes"):
-        ddtree_utils.stack_trees([tree], [ROOT], len(tree.parents) - 1)
+    for row, root in enumerate([ROOT, 8, 9]):
+        tree = build_tree(root, *built[row])
+        assert token_ids[row].tolist() == tree.token_ids.tolist()
+        assert node_depths[row].tolist() == depths(tree).tolist()
+        assert torch.equal(visible[row], ancestor_mask(tree))
 
 
 def test_the_flat_mask_is_sglangs_full_mask_layout(ddtree_utils: ModuleType) -> None:
-    trees = [ddtree_utils.build_ddtree_tree_from_topk(*candidates(seed)) for seed in (1, 2)]
-    width = max(len(tree.parents) for tree in trees)
-    _, _, visible = ddtree_utils.stack_trees(trees, [ROOT, ROOT], width)
+    visible = torch.rand(2, 6, 6, generator=torch.Generator().manual_seed(0)) < 0.5
 
     mask = ddtree_utils.full_attention_mask(visible, [5, 0])
 
-    assert mask.numel() == width * (5 + width) + width * width
-    assert torch.equal(torch.stack(split_custom_mask(mask, [5, 0], width)), visible)
+    assert mask.numel() == 6 * (5 + 6) + 6 * 6
+    assert torch.equal(torch.stack(split_custom_mask(mask, [5, 0], 6)), visible)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
