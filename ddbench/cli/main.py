@@ -13,6 +13,7 @@ from rich.console import Console
 from ddbench.cli import (
     check,
     compare,
+    conformance,
     doctor,
     explain,
     export,
@@ -38,6 +39,7 @@ app.command("explain")(explain.explain)
 app.command("export")(export.export)
 app.command("predict")(predict.predict)
 app.add_typer(patch.app, name="patch")
+app.command("conformance")(conformance.conformance)
 app.command("doctor")(doctor.doctor)
 
 

@@ -84,12 +84,14 @@ def differential(
 
 
 def _request_difference(expected: RequestCompleted, actual: RequestCompleted) -> RequestDifference:
-    ids = _ids(expected), _ids(actual)
+    ids = output_ids(expected), output_ids(actual)
     first_token = next((i for i, (a, b) in enumerate(zip(*ids, strict=False)) if a != b), None)
     if first_token is None and len(ids[0]) != len(ids[1]):
         first_token = min(map(len, ids))
     compared = None if first_token is None else first_token + 1
-    pairs = zip(_logprobs(expected)[:compared], _logprobs(actual)[:compared], strict=False)
+    pairs = zip(
+        output_logprobs(expected)[:compared], output_logprobs(actual)[:compared], strict=False
+    )
     return RequestDifference(
         prompt_id=expected.prompt_id,
         first_token=first_token,
@@ -103,7 +105,8 @@ def _unlike(expected: T, actual: T) -> tuple[T, T] | None:
     return None if expected == actual else (expected, actual)
 
 
-def _ids(request: RequestCompleted) -> tuple[int, ...]:
+def output_ids(request: RequestCompleted) -> tuple[int, ...]:
+    """Raises NotComparable without them."""
     if request.output_ids is None:
         raise NotComparable(
             f"the answer to {request.prompt_id} has no token ids",
@@ -112,7 +115,8 @@ def _ids(request: RequestCompleted) -> tuple[int, ...]:
     return request.output_ids
 
 
-def _logprobs(request: RequestCompleted) -> tuple[float, ...]:
+def output_logprobs(request: RequestCompleted) -> tuple[float, ...]:
+    """Raises NotComparable without them."""
     if request.output_logprobs is None:
         raise NotComparable(
             f"the answer to {request.prompt_id} has no log-probabilities",
