@@ -8,10 +8,11 @@ from itertools import pairwise
 
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.measures import steps_of
-from ddbench.compare.pairing import tokens_per_step, tokens_per_step_ratio
+from ddbench.compare.pairing import tokens_per_step_gain, tokens_per_step_ratio
 from ddbench.records import RequestCompleted, RunResult
 from ddbench.stats.interval import Interval
 from ddbench.stats.ratio import paired_ratio, pooled_ratio
+from ddbench.stats.share import share_interval
 
 _NUMBERED = re.compile(r"(?P<category>.+)-\d+")
 SHORTEST_BUCKET = 64  # prompt tokens; each next bucket is twice as wide
@@ -42,7 +43,7 @@ class BudgetStep:
     """From one tree to the next larger of the same block and topk.
 
     ratio: of tokens per step, larger over smaller, paired by prompt. gain_a_node: more tokens a
-    step for each more node; its interval is that of the ratio, at the smaller tree's mean as is.
+    step for each more node, likewise.
     """
 
     smaller: str
@@ -83,9 +84,9 @@ def survival(trials: Sequence[RunResult]) -> list[Depth]:
     return [
         Depth(
             depth=depth,
-            survival=pooled_ratio(reached[depth], reached[0], prompts),
+            survival=share_interval(reached[depth], reached[0], prompts),
             conditional=(
-                pooled_ratio(reached[depth], reached[depth - 1], prompts)
+                share_interval(reached[depth], reached[depth - 1], prompts)
                 if sum(reached[depth - 1])
                 else None
             ),
@@ -115,21 +116,12 @@ def _budget_step(smaller: ComparedArm, larger: ComparedArm, concurrency: int) ->
     nodes = (larger.speculation.budget or 0) - (smaller.speculation.budget or 0)
     before, after = smaller.at(concurrency), larger.at(concurrency)
     ratio = tokens_per_step_ratio(before, after)
-    mean = tokens_per_step(before)
-    if not nodes or ratio is None or mean is None:
+    gain = tokens_per_step_gain(before, after)
+    if not nodes or ratio is None or gain is None:
         return None
-    gains = [
-        None if bound is None else mean.value * (bound - 1.0) / nodes
-        for bound in (ratio.low, ratio.high)
-    ]
-    gain = replace(
-        ratio,
-        value=mean.value * (ratio.value - 1.0) / nodes,
-        low=gains[0],
-        high=gains[1],
-        method=f"{ratio.method}, of the ratio",
-    )
-    return BudgetStep(smaller.name, larger.name, nodes, ratio, gain)
+    low, high = (None if bound is None else bound / nodes for bound in (gain.low, gain.high))
+    gain_a_node = replace(gain, value=gain.value / nodes, low=low, high=high)
+    return BudgetStep(smaller.name, larger.name, nodes, ratio, gain_a_node)
 
 
 def _groups(

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.measures import Steps, steps_of, tokens_per_s, tpot_s
 from ddbench.records import RequestCompleted, RunResult
+from ddbench.stats.difference import paired_difference
 from ddbench.stats.interval import CONFIDENCE, Interval
-from ddbench.stats.ratio import paired_ratio, pooled_ratio
+from ddbench.stats.ratio import paired_ratio
 from ddbench.stats.visits import ratio_over_visits
 
 Trials = Sequence[RunResult]
@@ -69,10 +70,10 @@ def tokens_per_step_ratio(
     return _paired(_steps(first), _steps(second), confidence)
 
 
-def tokens_per_step(trials: Trials) -> Interval | None:
-    """Pooled over every answer, clustered by prompt; None where no answer reports its steps."""
-    tokens, steps, prompts = _steps(trials)
-    return pooled_ratio(tokens, steps, prompts) if sum(steps) else None
+def tokens_per_step_gain(first: Trials, second: Trials) -> Interval | None:
+    """Pooled tokens per step of `second` less that of `first`, paired by prompt."""
+    shared = _shared(_steps(first), _steps(second))
+    return None if shared is None else paired_difference(shared[1], shared[0])
 
 
 def paired_trials(first: Trials, second: Trials) -> list[tuple[RunResult, RunResult]]:
@@ -86,11 +87,17 @@ def shared_concurrencies(first: ComparedArm, second: ComparedArm) -> list[int]:
 
 
 def _paired(first: Column, second: Column, confidence: float) -> Interval | None:
+    shared = _shared(first, second)
+    return None if shared is None else paired_ratio(shared[1], shared[0], confidence=confidence)
+
+
+def _shared(first: Column, second: Column) -> tuple[Column, Column] | None:
+    """Both sides, of the prompts that are on both; None where a side measured nothing there."""
     shared = set(first[2]) & set(second[2])
-    mine, theirs = (_only(shared, side) for side in (first, second))
+    mine, theirs = _only(shared, first), _only(shared, second)
     if not all(sum(column) > 0.0 for side in (mine, theirs) for column in side[:2]):
         return None
-    return paired_ratio(theirs, mine, confidence=confidence)
+    return mine, theirs
 
 
 def _only(prompts: set[str], side: Column) -> Column:

@@ -7,17 +7,19 @@ of it a budget catches, since the drafter's own probabilities decide which sibli
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import pi, sqrt
 from typing import Literal
 
 import numpy as np
 
 from ddbench.predict.acceptance import acceptance
-from ddbench.predict.drafter_hits import BINS, Counts, Floats, Hits, ceiling_steps, count_hits
+from ddbench.predict.drafter_hits import BINS, Floats, Hits, ceiling_steps, count_hits
 from ddbench.predict.recorded import RecordedArm
 from ddbench.predict.replay import Grid
 from ddbench.stats.interval import Interval
 from ddbench.stats.ratio import paired_ratio, pooled_ratio
+from ddbench.stats.share import share_interval
 
 COVERAGE_AT = (1, 2, 4, 8, 16)
 
@@ -49,15 +51,18 @@ class Bin:
 class Calibration:
     """Do stated probabilities come true? Bins that hold nothing are left out.
 
-    error: the expected calibration error, mean over candidates of |stated - hits| of their bin; its
-    interval takes each bin's direction as found, and chance keeps it above 0. stated_over_hit: 1
-    where as many came true as stated, above where the drafter promises too much; None without hits.
+    error: the expected calibration error, the mean over candidates of |stated - hits| of their bin.
+    It has no interval that would cover: chance keeps it above 0. by_chance: what a drafter with no
+    such error would show here, by the spread between prompts.
+    stated_over_hit: 1 where as many came true as stated, above where the drafter promises too much;
+    None without hits.
     """
 
     of: Literal["first choices", "other candidates"]
     candidates: int
     bins: tuple[Bin, ...]
-    error: Interval
+    error: float
+    by_chance: float
     stated_over_hit: Interval | None
 
 
@@ -107,7 +112,7 @@ def drafter_facts(recorded: RecordedArm) -> DrafterFacts:
         ),
         mismatches=int(mismatches.sum()),
         caught={
-            k: _share(hits.mismatch_ranks[:, 1:k].sum(axis=1), mismatches, hits.prompt_ids)
+            k: share_interval(hits.mismatch_ranks[:, 1:k].sum(axis=1), mismatches, hits.prompt_ids)
             for k in asked
             if k > 1 and mismatches.sum()
         },
@@ -144,7 +149,8 @@ def _coverage(hits: Hits, depth: int, asked: Sequence[int]) -> Coverage:
         depth=depth + 1,
         positions=int(known.sum()),
         at={
-            k: _share(hits.by_rank[:, depth, :k].sum(axis=1), known, hits.prompt_ids) for k in asked
+            k: share_interval(hits.by_rank[:, depth, :k].sum(axis=1), known, hits.prompt_ids)
+            for k in asked
         },
     )
 
@@ -159,7 +165,8 @@ def _calibration(
     of: Literal["first choices", "other candidates"], binned: Floats, prompts: Sequence[str]
 ) -> Calibration:
     counts, stated, right = (binned[:, :, column] for column in range(3))  # (prompts, BINS)
-    too_sure = np.sign((stated - right).sum(axis=0))  # (BINS,)
+    excess = stated - right
+    by_chance = sqrt(2.0 / pi * len(prompts)) * excess.std(axis=0, ddof=1)  # (BINS,)
     total_right = right.sum(axis=1)
     return Calibration(
         of=of,
@@ -170,20 +177,14 @@ def _calibration(
                 high=(place + 1) / BINS,
                 candidates=int(counts[:, place].sum()),
                 stated=float(stated[:, place].sum() / counts[:, place].sum()),
-                hits=_share(right[:, place], counts[:, place], prompts),
+                hits=share_interval(right[:, place], counts[:, place], prompts),
             )
             for place in range(BINS)
             if counts[:, place].sum()
         ),
-        error=_share((stated - right) @ too_sure, counts.sum(axis=1), prompts),
+        error=float(np.abs(excess.sum(axis=0)).sum() / counts.sum()),
+        by_chance=float(by_chance.sum() / counts.sum()),
         stated_over_hit=(
             pooled_ratio(stated.sum(axis=1), total_right, prompts) if total_right.sum() else None
         ),
     )
-
-
-def _share(above: Counts | Floats, below: Counts | Floats, prompts: Sequence[str]) -> Interval:
-    """Of prompts that have any of what is counted; a share is at most 1, and so is its interval."""
-    kept = np.flatnonzero(below)
-    found = pooled_ratio(above[kept], below[kept], [prompts[place] for place in kept.tolist()])
-    return found if found.high is None else replace(found, high=min(found.high, 1.0))

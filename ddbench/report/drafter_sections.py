@@ -121,8 +121,8 @@ def _calibrations(report: DrafterReport, facts: DrafterFacts) -> Iterator[Sectio
 
 def _calibration(found: Calibration) -> str:
     text = (
-        f"expected calibration error {_percent_text(found.error)} over {found.candidates} "
-        "candidates; stated over came true "
+        f"expected calibration error {found.error:.2%} over {found.candidates} candidates "
+        f"({found.by_chance:.2%} by chance alone); stated over came true "
     )
     if found.stated_over_hit is None:
         return f"{text}{NOT_MEASURED}: none came true."

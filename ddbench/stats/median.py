@@ -2,16 +2,17 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
 
 from ddbench.errors import NotComparable
 from ddbench.stats.interval import CONFIDENCE, Interval
+from ddbench.stats.quantile import order_ranks
 
 
 def median_interval(values: ArrayLike, *, confidence: float = CONFIDENCE) -> Interval:
     """Median of independent values, with the interval between two order statistics.
 
-    Covers at least `confidence` for any continuous distribution; at 95 % from 6 values on.
+    Covers at least `confidence` for any continuous distribution, lognormal(sigma 1) as well; at
+    95 % from 6 values on (0.969), and more where ranks fall badly (0.993 with 8).
 
     Raises NotComparable for no values or one that is not finite.
 
@@ -23,11 +24,7 @@ def median_interval(values: ArrayLike, *, confidence: float = CONFIDENCE) -> Int
             "a median of nothing, or of a value that is not a finite number",
             remedy="Leave out what was not measured; do not fill it in.",
         )
-    # bdtr(k, n, 1/2): the chance that at most k values lie below the true median
-    below = bdtr(np.arange(numbers.size, dtype=np.float64), numbers.size, 0.5)
-    outside = int(np.count_nonzero(below[: numbers.size // 2] <= (1.0 - confidence) / 2.0))
-    low = high = None
-    if outside:
-        low, high = float(numbers[outside - 1]), float(numbers[-outside])
+    ranks = order_ranks(numbers.size, 0.5, confidence)
+    low, high = (None, None) if ranks is None else (float(numbers[rank]) for rank in ranks)
     value = float(np.median(numbers))
     return Interval(value, low, high, numbers.size, confidence, "order statistics over prompts")

@@ -11,22 +11,54 @@ from ddbench.stats.interval import CONFIDENCE, Interval
 from ddbench.stats.mean import mean_interval
 from ddbench.stats.pairs import ratio_of_pairs
 
+OVER_REPEATS = "Student's t on logs over repeats"
 OVER_VISITS = "Student's t on logs over visits"
+
+
+def rate_over_visits(
+    rates: ArrayLike, visits: Sequence[int], *, confidence: float = CONFIDENCE
+) -> Interval:
+    """Geometric mean of positive rates, its interval over visits where there are two or more.
+
+    A visit launches the servers anew. The repeats inside one tell how much a trial differs from the
+    next, and not how much a launch does from the next one, so with several visits each counts once,
+    by the mean of its repeats; n counts visits. With a single visit it counts repeats, and the
+    interval lacks the launches. Student's t on logarithms: the bounds stay positive, and the ratio
+    of two arms' means is the mean of their ratios.
+
+    Covers as often as it claims, also a lognormal(sigma 1), and whatever share of the noise is that
+    of launches: 0.947 to 0.952 with two visits of two repeats. Repeats taken for independent
+    covered 0.89 where launches and repeats differed alike, and 0.77 where launches differed three
+    times as much (20,000 experiments each).
+
+    Args:
+        rates: positive, shape (trials,).
+        visits: the visit of each.
+
+    Raises NotComparable for unequal lengths, no rates, or one that is not positive.
+    """
+    numbers, labels = np.asarray(rates, dtype=np.float64).ravel(), np.asarray(visits)
+    if labels.shape != numbers.shape:
+        raise NotComparable(
+            f"{numbers.size} rates of {labels.size} visits", remedy="Give every rate its visit."
+        )
+    if not (numbers > 0.0).all():
+        raise NotComparable(
+            "a rate that is not positive",
+            remedy="Leave out the repeat: it measured nothing.",
+        )
+    logs = np.log(numbers)
+    several = np.unique(labels)
+    if several.size < 2:
+        return exponential(mean_interval(logs, confidence=confidence), method=OVER_REPEATS)
+    means = np.array([logs[labels == visit].mean() for visit in several])
+    return exponential(mean_interval(means, confidence=confidence), method=OVER_VISITS)
 
 
 def ratio_over_visits(
     first: ArrayLike, second: ArrayLike, visits: Sequence[int], *, confidence: float = CONFIDENCE
 ) -> Interval:
-    """Geometric mean of first / second, its interval over visits where there are two or more.
-
-    A visit launches the servers anew. The repeats inside one tell how much a trial differs from the
-    next, and not how much a launch does from the next one, so with several visits each counts once,
-    by the mean of its repeats; n counts visits. With a single visit it is ratio_of_pairs, whose
-    interval lacks the launches.
-
-    Covers as often as it claims whatever the share of the launches in the noise: 0.950 with two
-    visits of two repeats, where pairs taken for independent covered 0.83 with launches and repeats
-    alike, and 0.67 with launches of three times the spread (20,000 experiments each).
+    """Geometric mean of first / second over pairs of trials; see rate_over_visits.
 
     Args:
         first, second: positive rates, shape (pairs,), aligned by visit and repeat.
@@ -35,16 +67,10 @@ def ratio_over_visits(
     Raises NotComparable as ratio_of_pairs, and for unequal lengths.
     """
     pairs = ratio_of_pairs(first, second, confidence=confidence)
-    labels = np.asarray(visits)
-    if labels.shape != (pairs.n,):
-        raise NotComparable(
-            f"{labels.size} visits of {pairs.n} pairs", remedy="Give every pair its visit."
-        )
-    if np.unique(labels).size < 2:
+    if len(set(visits)) < 2 and len(visits) == pairs.n:
         return pairs
-    logs = np.log(np.asarray(first, dtype=np.float64) / np.asarray(second, dtype=np.float64))
-    means = np.array([logs[labels == visit].mean() for visit in np.unique(labels)])
-    return exponential(mean_interval(means, confidence=confidence), method=OVER_VISITS)
+    ratios = np.asarray(first, dtype=np.float64) / np.asarray(second, dtype=np.float64)
+    return rate_over_visits(ratios, visits, confidence=confidence)
 
 
 def exponential(logs: Interval, *, method: str) -> Interval:

@@ -1,0 +1,58 @@
+"""Shares, against a binomial where prompts are alike."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from ddbench.errors import NotComparable
+from ddbench.stats.share import MIN_SHARE_CLUSTERS, share_interval
+
+PROMPTS = [str(number) for number in range(400)]
+
+
+def test_agrees_with_the_logit_interval_of_independent_trials() -> None:
+    """One trial a prompt: no clusters, so the textbook interval of the log odds must come out."""
+    hits = (np.arange(400) % 10 < 9).astype(float)
+
+    found = share_interval(hits, np.ones(400), PROMPTS)
+
+    error = 1.0 / np.sqrt(400 * 0.9 * 0.1)
+    centre, quantile = np.log(9.0), norm.ppf(0.975)
+    expected = 1.0 / (1.0 + np.exp(-(centre + np.array([-1.0, 1.0]) * quantile * error)))
+    assert found.value == pytest.approx(0.9)
+    assert (found.low, found.high) == pytest.approx(tuple(expected), abs=2e-3)
+
+
+def test_stays_between_0_and_1() -> None:
+    hits = np.full(MIN_SHARE_CLUSTERS, 20.0)
+    hits[[0, 1]] = 0.0
+
+    found = share_interval(hits, np.full(MIN_SHARE_CLUSTERS, 20.0), PROMPTS[:MIN_SHARE_CLUSTERS])
+
+    assert found.high is not None
+    assert found.value < found.high < 1.0
+
+
+@pytest.mark.parametrize("hits", [0.0, 5.0])
+def test_all_or_nothing_has_no_interval(hits: float) -> None:
+    found = share_interval([hits] * 60, [5.0] * 60, PROMPTS[:60])
+
+    assert (found.value, found.low, found.high, found.n) == (hits / 5.0, None, None, 60)
+
+
+def test_one_prompt_with_all_the_misses_has_no_interval() -> None:
+    found = share_interval([1.0] + [5.0] * 59, [5.0] * 60, PROMPTS[:60])
+
+    assert (found.low, found.n) == (None, 60)
+
+
+def test_too_few_prompts_have_no_interval() -> None:
+    found = share_interval([1.0, 4.0] * 23, [5.0] * 46, PROMPTS[:46])
+
+    assert (found.value, found.low) == (pytest.approx(0.5), None)
+
+
+@pytest.mark.parametrize(("hits", "counts"), [([0.0], [0.0]), ([2.0], [1.0]), ([-1.0], [1.0])])
+def test_what_is_no_share_is_refused(hits: list[float], counts: list[float]) -> None:
+    with pytest.raises(NotComparable, match="share"):
+        share_interval(hits, counts, ["p"])
