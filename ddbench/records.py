@@ -123,6 +123,13 @@ class LoadConfig:
     api_key_env: str | None = None  # the variable that holds the key; the key itself is never kept
     thinking: bool | None = None
 
+    @property
+    def asked(self) -> str:
+        """`concurrency 4`, or `poisson 2.5/s` of an open loop."""
+        if self.rate_per_s is None:
+            return f"concurrency {self.concurrency}"
+        return f"{self.arrival} {self.rate_per_s:g}/s"
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -418,7 +425,7 @@ class Launch:
 class RunResult:
     """What one trial leaves behind. Measurements only; means are computed by whoever reads it.
 
-    A trial is done only when `failure` is None.
+    A trial is done only when `failure` is None. host: the one of several that ran its server.
     """
 
     key: str
@@ -431,6 +438,7 @@ class RunResult:
     counters_before: Counters
     counters_after: Counters
     failure: Failure | None
+    host: str | None = None
 
     @property
     def steady_span_s(self) -> tuple[float, float] | None:

@@ -15,7 +15,6 @@ from ddbench.load.prompts import prompts_digest, read_prompts
 from ddbench.plan.expand import expand
 from ddbench.plan.key import trial_key
 from ddbench.plan.selection import EVERYTHING, Selection
-from ddbench.plan.supported import require_supported
 from ddbench.records import Prompt, SweepPlan, Trial
 from ddbench.runs.repeats import Repeats
 from ddbench.runs.store import RunStore
@@ -48,7 +47,6 @@ def run_sweep(
     executor = LocalExecutor() if executor is None else executor
     asked = only.of(plan)
     prompts = read_prompts(plan.loads[0].prompts, plan.loads[0].count)
-    require_supported(plan)
     if resume:
         with RunStore.resume(folder):  # nobody else is at it
             executor.stop_leftovers(folder)

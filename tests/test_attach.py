@@ -102,17 +102,16 @@ def test_an_open_loop_is_stored_with_its_lateness(attach: Any) -> None:
     assert due[-1] > due[0]
 
 
-def test_several_rates_in_one_run_are_refused_until_reports_tell_them_apart(
-    ddbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+def test_two_rates_of_one_run_are_two_rows(
+    attach: Any, ddbench: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    sweep = tmp_path / "rates.yaml"
-    sweep.write_text("name: rates\narms: [autoregressive]\nload: {rate: [1, 2]}\n")
+    with attach(rate=[40, 20], arrival="constant") as store:
+        results = list(store.results())
 
-    done = ddbench("sweep", sweep, "--out", tmp_path / "run")
-
-    assert done.returncode == 2
-    assert "cannot report on several rates" in done.stderr
-    assert not (tmp_path / "run").exists()
+    assert [result.trial.load.rate_per_s for result in results] == [40, 20]
+    assert {result.failure for result in results} == {None}
+    said = json.loads(ddbench("report", "json", store.folder).stdout)
+    assert [(row["rate_per_s"], row["completed"]) for row in said["rows"]] == [(20, 6), (40, 6)]
 
 
 def test_conversations_are_rendered_as_the_server_would(attach: Any, tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ class Conditions:
     max_new_tokens: int | None
     temperature: float | None
     ignore_eos: bool | None
+    rate_per_s: float | None = None  # of an open loop, whose concurrency is 0
+    arrival: str | None = None
+    burstiness: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,10 @@ class Cell:
 
     @property
     def name(self) -> str:
-        c = self.conditions.concurrency
-        return self.arm if c is None else f"{self.arm} at concurrency {c}"
+        c = self.conditions
+        if c.rate_per_s is not None:
+            return f"{self.arm} at {c.arrival} {c.rate_per_s:g}/s"
+        return self.arm if c.concurrency is None else f"{self.arm} at concurrency {c.concurrency}"
 
     @property
     def is_autoregressive(self) -> bool:
@@ -114,6 +119,7 @@ def conditions_of(run: Evidence) -> Conditions:
             load.max_new_tokens,
             load.temperature,
             load.ignore_eos,
+            *(() if load.rate_per_s is None else (load.rate_per_s, load.arrival, load.burstiness)),
         )
     if run.tool is not None:
         return Conditions(None, None, run.tool.asked_concurrency, None, None, None)

@@ -25,7 +25,7 @@ def run_evidence(
     times = f", repeat {trial.repeat}" if trial.repeat else ""
     times += f", visit {trial.visit}" if trial.visit else ""
     return Evidence(
-        subject=f"{trial.arm} at concurrency {trial.load.concurrency}{times}",
+        subject=f"{trial.arm} at {trial.load.asked}{times}",
         source=source,
         arm=trial.arm,
         speculation=trial.server.speculation,

@@ -120,8 +120,8 @@ def _not_all(folder: Path, failed: Sequence[RunResult]) -> RunError:
     first = failed[0]
     why = "" if first.failure is None else f": {first.failure.crash_class}"
     return RunError(
-        f"{len(failed)} trials of {folder} have no valid result ({first.trial.arm} at concurrency "
-        f"{first.trial.load.concurrency}{why})",
+        f"{len(failed)} trials of {folder} have no valid result ({first.trial.arm} at "
+        f"{first.trial.load.asked}{why})",
         remedy="Run `ddbench sweep --resume` on it; answers that there are were checked.",
     )
 

@@ -19,7 +19,7 @@ def dry_run_lines(trials: Sequence[Trial], estimate: Estimate) -> Iterator[str]:
         yield f"launch {number}: {arms} (visit {group[0].visit + 1})"
         yield from (f"  {line}" for line in _command(server))
         for repeat in dict.fromkeys(trial.repeat for trial in group):
-            loads = [_load(trial) for trial in group if trial.repeat == repeat]
+            loads = [trial.load.asked for trial in group if trial.repeat == repeat]
             yield f"  repeat {repeat + 1}: {', '.join(loads)}"
     requests = sum(trial.load.count for trial in trials)
     tokens = sum(trial.load.count * trial.load.max_new_tokens for trial in trials)
@@ -68,13 +68,6 @@ def _command(server: ServerConfig) -> Iterator[str]:
             yield f"patches: {foretold_patches(command, server)}"
         except PatchError as error:
             yield f"no patches on this machine: {error}"
-
-
-def _load(trial: Trial) -> str:
-    load = trial.load
-    if load.rate_per_s is not None:
-        return f"{load.arrival} {load.rate_per_s:g}/s"
-    return f"concurrency {load.concurrency}"
 
 
 def _spoken(seconds: float) -> str:

@@ -48,12 +48,10 @@ def export(
 
     with RunStore.open(run) as store:
         written = _written(store, format, out)
-        left_out = len(store.keys()) - written
-        if format in (Format.sglang, Format.vllm) and left_out:
-            typer.echo(
-                f"left out: {left_out} of {len(store.keys())} trials (failed, unanswered or probes)",
-                err=True,
-            )
+        trials = len(store.keys())
+        if format in (Format.sglang, Format.vllm) and written < trials:
+            left_out = f"{trials - written} of {trials} trials"
+            typer.echo(f"left out: {left_out} (failed, unanswered or probes)", err=True)
 
 
 def _written(store: RunStore, format: Format, out: Path | None) -> int:

@@ -48,7 +48,8 @@ class ComparedArm:
 
     @property
     def concurrencies(self) -> list[int]:
-        return sorted({trial.trial.load.concurrency for trial in self.trials})
+        """Of its closed loops; an open one asks for none."""
+        return sorted({c for trial in self.trials if (c := trial.trial.load.concurrency)})
 
     def at(self, concurrency: int) -> tuple[RunResult, ...]:
         """Its trials in the order of visits and repeats."""

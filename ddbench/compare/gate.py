@@ -57,8 +57,6 @@ def trouble_at(concurrency: int, trials: Sequence[RunResult]) -> list[str]:
     """Why an arm's trials at one concurrency cannot stand for it, in words; empty when they can."""
     if not trials:
         return ["no done trial"]
-    if not concurrency:
-        return ["an open loop asks for no concurrency, so there is none to pair at"]
     found = []
     for trial in trials:
         where = f"repeat {trial.trial.repeat}"

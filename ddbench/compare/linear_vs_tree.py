@@ -176,6 +176,9 @@ def _troubles(line: ComparedArm, tree: ComparedArm, concurrency: int) -> tuple[s
 def _nothing_shared(
     line: ComparedArm, tree: ComparedArm, troubles: Mapping[int, tuple[str, ...]]
 ) -> str:
+    for arm in (line, tree):
+        if not arm.concurrencies:
+            return f"{arm.name} ran in an open loop, which asks for no concurrency to pair at"
     if not troubles:
         return (
             f"{line.name} ran at concurrency {line.concurrencies} and {tree.name} at "

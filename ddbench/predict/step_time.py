@@ -51,11 +51,12 @@ class NotPredicted:
 
 
 def measured_cells(results: Iterable[RunResult]) -> list[Cell]:
-    """The cells of trials that are done and no probes, in the order they ran."""
+    """The cells of closed loops that are done and no probes, in the order they ran."""
     groups: dict[tuple[str, int], list[RunResult]] = defaultdict(list)
     for result in results:
-        if result.failure is None and not result.trial.load.record_drafts:
-            groups[result.trial.arm, result.trial.load.concurrency].append(result)
+        load = result.trial.load
+        if result.failure is None and not load.record_drafts and load.rate_per_s is None:
+            groups[result.trial.arm, load.concurrency].append(result)
     return [cell for group in groups.values() if (cell := _cell(group)) is not None]
 
 

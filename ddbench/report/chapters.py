@@ -16,7 +16,7 @@ from ddbench.report.drawings import (
 from ddbench.report.failures import failure_sections
 from ddbench.report.findings import counts_text, findings_sections
 from ddbench.report.notes import EMBEDDED
-from ddbench.report.numbers import BY_DEFINITION, MS_PER_S
+from ddbench.report.numbers import BY_DEFINITION, MS_PER_S, load_header, load_text
 from ddbench.report.prediction import Prediction
 from ddbench.report.sections import (
     Cell,
@@ -112,14 +112,13 @@ def chapters(report: Report) -> Iterator[Chapter]:
 def _results(rows: Sequence[Row]) -> Section:
     return Section(
         "",
-        header=_RESULT_HEADER,
+        header=(load_header(row.rate_per_s for row in rows), *_RESULT_HEADER),
         rows=tuple(map(_result_cells, rows)),
         figures=tuple(result_figures(rows)),
     )
 
 
 _RESULT_HEADER = (
-    "concurrency",
     "arm",
     "achieved",
     "occupancy",
@@ -136,7 +135,7 @@ _RESULT_HEADER = (
 def _result_cells(row: Row) -> tuple[Cell, ...]:
     by_definition = row.speculation.algorithm is None
     return (
-        str(row.concurrency),
+        load_text(row.concurrency, row.rate_per_s),
         Said(row.arm),
         Measured(row.achieved_concurrency),
         Measured(row.occupancy),
@@ -157,10 +156,13 @@ def _speedups(found: Sequence[Speedup]) -> Chapter:
         return Chapter("speedups", title, (none,))
     table = Section(
         "",
-        header=("concurrency", "arm", "over", "tok/s", "request rate", "tokens/step"),
+        header=(
+            load_header(speedup.rate_per_s for speedup in found),
+            *("arm", "over", "tok/s", "request rate", "tokens/step"),
+        ),
         rows=tuple(
             (
-                str(speedup.concurrency),
+                load_text(speedup.concurrency, speedup.rate_per_s),
                 Said(speedup.arm),
                 Said(speedup.reference),
                 Measured(speedup.tokens_per_s, units="x"),

@@ -59,6 +59,7 @@ class Failed:
     what: str  # "launch" or "trial"
     arm: str
     concurrency: int | None
+    rate_per_s: float | None
     repeat: int | None
     measured_again: bool
     crash_class: str
@@ -73,6 +74,7 @@ class FailedRequests:
     count: int
     arm: str
     concurrency: int
+    rate_per_s: float | None
     reason: str
 
 
@@ -98,7 +100,7 @@ class Where:
 class Report:
     """All that a report says of one run. None and empty: there is none.
 
-    answer: one paragraph. rows: one an arm and concurrency. comparison: every tree against the
+    answer: one paragraph. rows: one an arm and load. comparison: every tree against the
     linear arm, or why not in `not_compared`; prediction and `not_predicted` likewise. drafters: one
     a recording arm. notes: what the numbers do not say.
     """

@@ -13,37 +13,49 @@ from ddbench.report.summary import Row
 
 
 def result_figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Of closed loops: throughput against concurrency, and against the speed of one stream."""
+    """Throughput against what was asked, and against the speed of one stream.
+
+    Closed loops and open ones have figures of their own.
+    """
     order = _arms(rows)
-    closed = [row for row in rows if row.concurrency and row.tokens_per_s is not None]
-    if not closed:
-        return
+    closed = [row for row in rows if row.rate_per_s is None]
+    yield from _load_figures(closed, order, "concurrency", "")
+    is_open = [row for row in rows if row.rate_per_s is not None]
+    yield from _load_figures(is_open, order, "requests/s", "-open")
+
+
+def _load_figures(
+    rows: Sequence[Row], order: tuple[str, ...], load_name: str, suffix: str
+) -> Iterator[Figure]:
     lines = [
         throughput.Line(
             arm,
             tuple(
-                throughput.Point(row.concurrency, row.tokens_per_s)
-                for row in closed
+                throughput.Point(row.rate_per_s or row.concurrency, row.tokens_per_s)
+                for row in rows
                 if row.arm == arm and row.tokens_per_s is not None
             ),
         )
         for arm in order
     ]
-    yield Figure(
-        "throughput",
-        ("Throughput against concurrency, with 95 % intervals",),
-        throughput.draw(throughput.ThroughputFigure(tuple(lines), arm_order=order)),
-    )
+    if any(line.points for line in lines):
+        yield Figure(
+            f"throughput{suffix}",
+            (f"Throughput against {load_name}, with 95 % intervals",),
+            throughput.draw(throughput.ThroughputFigure(tuple(lines), load_name, order)),
+        )
     points = [
-        pareto.Point(row.arm, row.concurrency, row.user_tokens_per_s, row.tokens_per_s)
-        for row in closed
+        pareto.Point(
+            row.arm, row.rate_per_s or row.concurrency, row.user_tokens_per_s, row.tokens_per_s
+        )
+        for row in rows
         if row.user_tokens_per_s is not None and row.tokens_per_s is not None
     ]
     if points:
         yield Figure(
-            "pareto",
+            f"pareto{suffix}",
             ("tok/s of the server against tok/s of one user",),
-            pareto.draw(pareto.ParetoFigure(tuple(points), arm_order=order)),
+            pareto.draw(pareto.ParetoFigure(tuple(points), load_name, order)),
         )
 
 

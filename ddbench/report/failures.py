@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ddbench.records import Failure, Launch, RequestFailed, RunResult
+from ddbench.records import Failure, Launch, RequestFailed, RunResult, Trial
 from ddbench.report.content import Failed, FailedRequests
+from ddbench.report.numbers import NOT_MEASURED, load_header, load_text
 from ddbench.report.sections import Cell, Said, Section
 
 
@@ -22,8 +23,7 @@ def failed_of(launches: Sequence[Launch], results: Sequence[RunResult]) -> tuple
                 "trial",
                 result.failure,
                 result.trial.arm,
-                concurrency=result.trial.load.concurrency,
-                repeat=result.trial.repeat,
+                trial=result.trial,
                 measured_again=result.key in done,
             )
             for result in results
@@ -35,15 +35,18 @@ def failed_of(launches: Sequence[Launch], results: Sequence[RunResult]) -> tuple
 def failed_requests_of(results: Sequence[RunResult]) -> tuple[FailedRequests, ...]:
     """Counted over every trial, those that failed as a whole too."""
     counts = Counter(
-        (result.trial.arm, result.trial.load.concurrency, request.reason)
+        (result.trial.arm, load.concurrency, load.rate_per_s, request.reason)
         for result in results
+        for load in [result.trial.load]
         for request in result.requests
         if isinstance(request, RequestFailed)
     )
-    return tuple(
-        FailedRequests(number, arm, concurrency, reason)
-        for (arm, concurrency, reason), number in sorted(counts.items())
-    )
+    return tuple(FailedRequests(number, *of) for of, number in sorted(counts.items(), key=_order))
+
+
+def _order(counted: tuple[tuple[str, int, float | None, str], int]) -> tuple[object, ...]:
+    (arm, concurrency, rate_per_s, reason), _ = counted
+    return arm, concurrency, rate_per_s or 0.0, reason
 
 
 def failure_sections(
@@ -53,15 +56,26 @@ def failure_sections(
     if failed:
         yield Section(
             "",
-            header=("what", "arm or log", "concurrency", "repeat", "why", "do"),
+            header=(
+                *("what", "arm or log", load_header(one.rate_per_s for one in failed)),
+                *("repeat", "why", "do"),
+            ),
             rows=tuple(_row(one) for one in failed),
         )
     if requests:
         yield Section(
             "",
-            header=("failed requests", "arm", "concurrency", "reason"),
+            header=(
+                *("failed requests", "arm", load_header(one.rate_per_s for one in requests)),
+                "reason",
+            ),
             rows=tuple(
-                (str(one.count), Said(one.arm), str(one.concurrency), Said(one.reason))
+                (
+                    str(one.count),
+                    Said(one.arm),
+                    load_text(one.concurrency, one.rate_per_s),
+                    Said(one.reason),
+                )
                 for one in requests
             ),
         )
@@ -76,15 +90,15 @@ def _failed(
     failure: Failure,
     arm: str,
     *,
-    concurrency: int | None = None,
-    repeat: int | None = None,
+    trial: Trial | None = None,
     measured_again: bool = False,
 ) -> Failed:
     return Failed(
         what=what,
         arm=arm,
-        concurrency=concurrency,
-        repeat=repeat,
+        concurrency=trial.load.concurrency if trial else None,
+        rate_per_s=trial.load.rate_per_s if trial else None,
+        repeat=trial.repeat if trial else None,
         measured_again=measured_again,
         crash_class=failure.crash_class,
         advice=failure.advice,
@@ -96,7 +110,8 @@ def _row(one: Failed) -> tuple[Cell, ...]:
     return (
         f"{one.what}, measured again" if one.measured_again else one.what,
         Said(one.arm),
-        *("-" if number is None else str(number) for number in (one.concurrency, one.repeat)),
+        load_text(one.concurrency, one.rate_per_s),
+        NOT_MEASURED if one.repeat is None else str(one.repeat),
         Said(one.crash_class),
         Said(one.advice),
     )

@@ -1,10 +1,27 @@
 """Numbers as text. Milliseconds begin here."""
 
+from collections.abc import Iterable
+
 from ddbench.stats.interval import Interval
 
 MS_PER_S = 1000.0
 NOT_MEASURED = "-"
 BY_DEFINITION = "1 (by definition)"
+
+
+def load_text(concurrency: int | None, rate_per_s: float | None) -> str:
+    """`8`, or `2.5/s` of an open loop."""
+    if rate_per_s is not None:
+        return f"{rate_per_s:g}/s"
+    return NOT_MEASURED if concurrency is None else str(concurrency)
+
+
+def load_header(loads: Iterable[float | None]) -> str:
+    """Of a column of load_text, by the rates in it."""
+    rates = [rate is not None for rate in loads]
+    return (
+        "rate" if rates and all(rates) else "concurrency or rate" if any(rates) else "concurrency"
+    )
 
 
 def interval_text(interval: Interval | None, *, scale: float = 1.0, units: str = "") -> str:

@@ -16,9 +16,9 @@ Every number with an interval is an object: value, low, high (null where n allow
 | lacking | input, codes: rules that could not run somewhere for want of it |
 | answer | one paragraph, as text |
 | failed | launches and trials without a result: crash_class, advice, evidence, ... |
-| failed_requests | count, arm, concurrency, reason |
+| failed_requests | count, arm, concurrency, rate_per_s, reason |
 | failure_counts | the same in one sentence |
-| rows | one an arm and concurrency: tokens_per_step, tokens_per_s, tpot_s, ttft_median_s, ... |
+| rows | one an arm and load: concurrency, rate_per_s, tokens_per_step, tokens_per_s, tpot_s, ... |
 | speedups | each arm over its linear and its autoregressive one |
 | comparison | every tree against the linear arm: runs, pairs, losslessness, budgets, ... |
 | not_compared | why there is none, though both ran |

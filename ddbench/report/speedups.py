@@ -18,7 +18,7 @@ Trials = list[RunResult]
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """One arm over a reference arm at one concurrency; above 1 the arm is better.
+    """One arm over a reference arm at one concurrency or rate; above 1 the arm is better.
 
     tokens_per_s: ratio of the trials' throughput, paired by repeat; n counts pairs. It carries the
     noise of running again, not the choice of prompts.
@@ -31,30 +31,32 @@ class Speedup:
     reference: str
     kind: Kind
     concurrency: int
+    rate_per_s: float | None  # of an open loop, whose concurrency is 0
     tokens_per_s: Interval | None
     request_rate: Interval | None
     tokens_per_step: Interval | None
 
 
 def speedups(results: Iterable[RunResult]) -> list[Speedup]:
-    """Every arm that has a like reference, against it: concurrencies ascending, arms as they ran.
+    """Every arm that has a like reference, against it: loads ascending, arms as they ran.
 
     Like means the same weights, engine, flags and environment, and for linear the same block size:
     an arm with CUDA graphs off is not held against one with them on.
     """
     timed = [r for r in results if r.failure is None and not r.trial.load.record_drafts]
     servers = {result.trial.arm: result.trial.server for result in timed}
-    groups: dict[tuple[str, int], Trials] = defaultdict(list)
+    groups: dict[tuple[str, tuple[int, float | None]], Trials] = defaultdict(list)
     for result in timed:
-        groups[result.trial.arm, result.trial.load.concurrency].append(result)
+        load = result.trial.load
+        groups[result.trial.arm, (load.concurrency, load.rate_per_s)].append(result)
     found = [
-        _speedup(groups[arm, concurrency], groups[reference, concurrency], kind)
+        _speedup(groups[arm, load], groups[reference, load], kind)
         for kind in KINDS
-        for arm, concurrency in groups
+        for arm, load in groups
         if (reference := reference_arm(arm, servers, kind)) is not None
-        if (reference, concurrency) in groups
+        if (reference, load) in groups
     ]
-    return sorted(found, key=lambda speedup: speedup.concurrency)
+    return sorted(found, key=lambda one: (one.concurrency, one.rate_per_s or 0.0))
 
 
 def reference_arm(arm: str, servers: dict[str, ServerConfig], kind: Kind) -> str | None:
@@ -104,6 +106,7 @@ def _speedup(arm: Trials, reference: Trials, kind: Kind) -> Speedup:
         reference=reference[0].trial.arm,
         kind=kind,
         concurrency=arm[0].trial.load.concurrency,
+        rate_per_s=arm[0].trial.load.rate_per_s,
         tokens_per_s=_throughput(arm, reference),
         request_rate=_request_rate(own, other),
         tokens_per_step=_tokens_per_step(own, other) if kind == "linear" else None,

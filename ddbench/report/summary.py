@@ -1,4 +1,4 @@
-"""From results to one row an arm and concurrency: plain data, seconds, no text."""
+"""From results to one row an arm and load: plain data, seconds, no text."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,9 @@ from ddbench.stats.ratio import pooled_ratio
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One arm at one concurrency, over its done trials. None is "not measured".
+    """One arm at one concurrency, or one rate, over its done trials. None is "not measured".
+
+    concurrency is 0 in an open loop, whose requests arrive at rate_per_s.
 
     n of tokens_per_step, user_tokens_per_s, tpot_s and ttft_median_s counts prompts; of the others,
     trials. user_tokens_per_s: of one stream, sum(n - 1) / sum(E2E - TTFT).
@@ -24,6 +26,7 @@ class Row:
     arm: str
     speculation: Speculation
     concurrency: int
+    rate_per_s: float | None
     trials: int
     failed_trials: int
     completed: int
@@ -38,16 +41,17 @@ class Row:
 
 
 def summarise(results: Iterable[RunResult]) -> list[Row]:
-    """One row a concurrency and arm: concurrencies ascending, arms in the order they ran.
+    """One row a load and arm: concurrencies ascending, or rates; arms in the order they ran.
 
     A trial that failed is counted and otherwise left out, and so is a failed one that a later
     result replaced. Trials that recorded drafts are never timed.
     """
-    groups: dict[tuple[str, int], list[RunResult]] = defaultdict(list)
+    groups: dict[tuple[str, int, float | None], list[RunResult]] = defaultdict(list)
     for result in results:
-        groups[result.trial.arm, result.trial.load.concurrency].append(result)
+        load = result.trial.load
+        groups[result.trial.arm, load.concurrency, load.rate_per_s].append(result)
     rows = [_row(group) for group in groups.values()]
-    return sorted(rows, key=lambda row: row.concurrency)
+    return sorted(rows, key=lambda row: (row.concurrency, row.rate_per_s or 0.0))
 
 
 def tokens_and_steps(requests: Iterable[RequestCompleted]) -> list[tuple[int, int, str]]:
@@ -80,6 +84,7 @@ def _row(results: Sequence[RunResult]) -> Row:
         arm=trial.arm,
         speculation=trial.server.speculation,
         concurrency=trial.load.concurrency,
+        rate_per_s=trial.load.rate_per_s,
         trials=len(done),
         failed_trials=len({result.key for result in results} - done_keys),
         completed=len(completed),

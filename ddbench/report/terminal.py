@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ddbench.records import Launch, RunResult
 from ddbench.report.notes import caveats, failure_counts
-from ddbench.report.numbers import BY_DEFINITION, MS_PER_S, short_interval_text
+from ddbench.report.numbers import BY_DEFINITION, MS_PER_S, load_text, short_interval_text
 from ddbench.report.summary import Row, summarise
 
 
@@ -19,8 +19,8 @@ def summary_table(results: Sequence[RunResult], launches: Sequence[Launch]) -> R
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
     for header in ("arm", "achieved", "tokens/step", "tok/s", "TPOT ms"):
         table.add_column(header, overflow="fold")
-    for concurrency, group in groupby(rows, key=lambda row: row.concurrency):
-        table.add_row(Text(f"asked for {concurrency}", style="bold"))
+    for load, group in groupby(rows, key=lambda row: (row.concurrency, row.rate_per_s)):
+        table.add_row(Text(f"asked for {load_text(*load)}", style="bold"))
         for row in group:
             table.add_row(*(Text(cell) for cell in _cells(row)))
     lines = [Text(line, style="dim") for line in _below(rows, results, launches)]

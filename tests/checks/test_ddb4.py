@@ -65,6 +65,16 @@ def test_concurrency_one_against_sixty_four_is_not_comparable(trial, fired, sile
     fired("DDB401", [line, longer], "max_new_tokens 61 against 128")
 
 
+def test_two_rates_are_two_conditions(trial, fired, silent):
+    def at(arm, speculation, rate_per_s):
+        run = trial(arm, speculation, concurrency=0)
+        return replace(run, load=replace(run.load, rate_per_s=rate_per_s))
+
+    slow, fast = at("linear-8", LINE, 2.0), at("tree-8-31-4", TREE_31, 8.0)
+    fired("DDB401", [slow, fast], "not comparable: rate_per_s 2.0 against 8.0")
+    silent("DDB401", [slow, fast, at("tree-8-31-4", TREE_31, 2.0)])
+
+
 def test_two_bare_logs_are_compared_by_their_usual_number_running(window, fired, silent):
     def log(name, running):
         windows = tuple(window(float(i), running_requests=running) for i in range(5))

@@ -235,4 +235,3 @@ def test_a_failed_request_and_a_slow_client_are_trouble(quickstart: Arms) -> Non
     assert trouble_at(4, [lost]) == ["repeat 0: 1 requests failed"]
     assert "processor time" in trouble_at(4, [busy])[0]
     assert trouble_at(4, []) == ["no done trial"]
-    assert "open loop" in trouble_at(0, [trial])[0]

@@ -161,3 +161,16 @@ def test_failed_trials_and_probes_are_not_compared(quickstart: Arms) -> None:
 
     assert len(arm.trials) == len(trials) - 2
     assert arms_of("run", [], [failed]) == []
+
+
+def test_an_open_loop_has_no_concurrency_to_pair_at(
+    quickstart: Arms, change_trials: Callable[..., ComparedArm]
+) -> None:
+    def opened(trial: RunResult) -> RunResult:
+        load = replace(trial.trial.load, concurrency=0, rate_per_s=float(trial.trial.repeat + 2))
+        return replace(trial, trial=replace(trial.trial, load=load))
+
+    arms = [change_trials(quickstart[name], opened) for name in ("linear-8", "tree-8-31-4")]
+
+    with pytest.raises(NotComparable, match="linear-8 ran in an open loop"):
+        compare_linear_with_trees(arms, arms)

@@ -66,7 +66,10 @@ def completed(arm: str, number: int, sent_s: float = 0.0) -> RequestCompleted:
 
 @pytest.fixture
 def make_result() -> Callable[..., RunResult]:
-    """A trial at concurrency 1: one request after the other; options replace its fields."""
+    """A trial at concurrency 1: one request after the other; options replace its fields.
+
+    With a rate its load is an open loop.
+    """
 
     def make(
         arm: str = "linear-8",
@@ -75,19 +78,22 @@ def make_result() -> Callable[..., RunResult]:
         repeat: int = 0,
         visit: int = 0,
         prompts: int = 48,
+        rate_per_s: float | None = None,
         **changes: Any,
     ) -> RunResult:
+        if rate_per_s is not None:
+            concurrency = 0
         requests: list[RequestCompleted] = []
         at_s = 0.0
         for number in range(prompts):
             requests.append(completed(arm, number, at_s))
             at_s += requests[-1].e2e_s
         result = RunResult(
-            key=f"{arm} {concurrency} {repeat} {visit}",
+            key=f"{arm} {concurrency} {rate_per_s} {repeat} {visit}",
             trial=Trial(
                 arm,
                 server(arm),
-                LoadConfig("builtin:mixed", prompts, concurrency, 64),
+                LoadConfig("builtin:mixed", prompts, concurrency, 64, rate_per_s=rate_per_s),
                 repeat,
                 visit,
             ),

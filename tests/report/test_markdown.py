@@ -262,3 +262,21 @@ def test_a_word_that_github_would_bring_to_life_is_code(word: str) -> None:
 )
 def test_a_plain_sentence_stays_plain(text: str) -> None:
     assert prose(text) == text
+
+
+def test_rates_are_rows_and_figures_of_their_own(make_result: Make, launches: list[Launch]) -> None:
+    lost = RequestFailed("code-9", 0.1, 0.0, "the connection was reset")
+    results = [make_result(rate_per_s=rate) for rate in (8.0, 2.5)]
+    results[0] = replace(results[0], requests=(*results[0].requests, lost))
+
+    report = assemble("x", launches, [*results, make_result()], checked=Checked((), ()))
+
+    markdown = render_markdown(report)
+    header, *rows = table_with("achieved", markdown)
+    assert header[0] == "concurrency or rate"
+    assert [row[:2] for row in rows] == [
+        ["2.5/s", "linear-8"],
+        ["8/s", "linear-8"],
+        ["1", "linear-8"],
+    ]
+    assert table_with("failed requests", markdown)[1][1:3] == ["linear-8", "8/s"]

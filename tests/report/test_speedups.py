@@ -122,3 +122,16 @@ def test_arms_that_share_no_prompt_are_not_divided(make_result: Make) -> None:
     (speedup,) = speedups([make_result("linear-8"), replace(tree, requests=others)])
 
     assert speedup.request_rate is speedup.tokens_per_step is None
+
+
+def test_arms_are_held_against_each_other_at_the_same_rate(make_result: Make) -> None:
+    found = speedups(
+        make_result(arm, rate_per_s=rate)
+        for rate in (8.0, 2.5)
+        for arm in ("linear-8", "tree-8-31-4")
+    )
+
+    assert [(one.rate_per_s, one.arm, one.reference) for one in found] == [
+        (rate, "tree-8-31-4", "linear-8") for rate in (2.5, 8.0)
+    ]
+    assert {one.tokens_per_s.n for one in found if one.tokens_per_s} == {1}

@@ -171,3 +171,12 @@ def test_the_speed_of_one_stream_leaves_out_first_tokens_and_their_time(make_res
     assert row.user_tokens_per_s is not None
     assert row.user_tokens_per_s.value == pytest.approx(47 * 60 / sum(times_s))
     assert row.user_tokens_per_s.n == 47
+
+
+def test_two_rates_of_an_open_loop_are_two_rows(make_result: Make) -> None:
+    rows = summarise(make_result(rate_per_s=rate, repeat=n) for n, rate in enumerate([8, 2.5, 8]))
+
+    assert [(row.concurrency, row.rate_per_s, row.trials) for row in rows] == [
+        (0, 2.5, 1),
+        (0, 8.0, 2),
+    ]

@@ -90,3 +90,13 @@ def test_an_arm_name_is_text_and_not_markup(make_result: Make, launches: list[La
 
 def test_a_run_without_results_prints_an_empty_table(launches: list[Launch]) -> None:
     assert printed([], launches)[0].startswith("arm")
+
+
+def test_rates_are_told_apart(make_result: Make, launches: list[Launch]) -> None:
+    lines = printed([make_result(rate_per_s=rate) for rate in (8.0, 2.5)], launches)
+
+    assert [line.strip() for line in lines if "asked for" in line] == [
+        "asked for 2.5/s",
+        "asked for 8/s",
+    ]
+    assert len([line for line in lines if line.startswith("linear-8")]) == 2
