@@ -1,15 +1,17 @@
 """POST /v1/completions: OpenAI's text completion, whole or streamed."""
 
-import time
 from typing import Any
 
 from aiohttp import web
 
 from ddbench.engine.http.answer_text import AnswerText
 from ddbench.engine.http.fields import parse_json
-from ddbench.engine.http.openai_answer import finish_fields, usage, weights
+from ddbench.engine.http.openai_answer import finish_fields, head, usage, whole_answer
 from ddbench.engine.http.openai_request import OpenAiBody, read_completion
 from ddbench.engine.http.serving import EventStream, Serving, json_answer, serving
+from ddbench.engine.http.tickets import until_all_ended
+
+_KIND = "text_completion"
 
 
 async def completions(request: web.Request) -> web.StreamResponse:
@@ -25,9 +27,7 @@ async def completions(request: web.Request) -> web.StreamResponse:
     if body.stream:
         return await _stream(request, server, body)
     with server.office.open(body.requests) as tickets:
-        while not all(ticket.finish for ticket in tickets):
-            await tickets[0].changed.wait()
-            tickets[0].changed.clear()
+        await until_all_ended(tickets)
     choices = [
         {
             "index": index,
@@ -37,20 +37,13 @@ async def completions(request: web.Request) -> web.StreamResponse:
         }
         for index, ticket in enumerate(tickets)
     ]
-    return json_answer(
-        {
-            **_head(body, body.requests[0].rid),
-            "choices": choices,
-            "usage": usage(tickets),
-            "metadata": weights(tickets[0]),
-        }
-    )
+    return json_answer(whole_answer(head(body, _KIND), choices, tickets))
 
 
 async def _stream(request: web.Request, server: Serving, body: OpenAiBody) -> web.StreamResponse:
     """Each chunk holds the new text of one choice."""
     events = EventStream(request)
-    head = _head(body, body.requests[0].rid)
+    start = head(body, _KIND)
     with server.office.open(body.requests) as tickets:
         await events.start()
         texts = [AnswerText(server.engine.tokenizer, ticket.generation) for ticket in tickets]
@@ -67,16 +60,7 @@ async def _stream(request: web.Request, server: Serving, body: OpenAiBody) -> we
                 sent[index] = max(sent[index], len(text))
                 ended[index] = ticket.finish is not None
                 choice: dict[str, Any] = {"index": index, "text": delta, "logprobs": None}
-                await events.send({**head, "choices": [{**choice, **finish_fields(ticket)}]})
+                await events.send({**start, "choices": [{**choice, **finish_fields(ticket)}]})
     if body.stream_usage:
-        await events.send({**head, "choices": [], "usage": usage(tickets)})
+        await events.send({**start, "choices": [], "usage": usage(tickets)})
     return await events.end()
-
-
-def _head(body: OpenAiBody, rid: str) -> dict[str, Any]:
-    return {
-        "id": rid,
-        "object": "text_completion",
-        "created": int(time.time()),
-        "model": body.model,
-    }

@@ -10,7 +10,7 @@ from ddbench.engine.http.fields import parse_json
 from ddbench.engine.http.generate_request import GenerateBody, read_generate
 from ddbench.engine.http.meta_info import meta_info
 from ddbench.engine.http.serving import EventStream, Serving, json_answer, serving
-from ddbench.engine.http.tickets import Ticket
+from ddbench.engine.http.tickets import Ticket, until_all_ended
 
 
 async def generate(request: web.Request) -> web.StreamResponse:
@@ -25,9 +25,7 @@ async def generate(request: web.Request) -> web.StreamResponse:
     if body.stream:
         return await _stream(request, server, body)
     with server.office.open(body.requests) as tickets:
-        while not all(ticket.finish for ticket in tickets):
-            await tickets[0].changed.wait()
-            tickets[0].changed.clear()
+        await until_all_ended(tickets)
     answers = [_Answer(server, ticket).so_far() for ticket in tickets]
     return json_answer(answers if body.is_batch else answers[0])
 

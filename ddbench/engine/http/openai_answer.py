@@ -1,9 +1,33 @@
 """Parts that answers of both OpenAI routes share."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
+from ddbench.engine.http.openai_request import OpenAiBody
 from ddbench.engine.http.tickets import Ticket
+
+
+def head(body: OpenAiBody, kind: str) -> dict[str, Any]:
+    """What every answer and chunk begins with. kind: OpenAI's name for such an object."""
+    return {
+        "id": body.requests[0].rid,
+        "object": kind,
+        "created": int(time.time()),
+        "model": body.model,
+    }
+
+
+def whole_answer(
+    start: dict[str, Any], choices: Sequence[dict[str, Any]], tickets: Sequence[Ticket]
+) -> dict[str, Any]:
+    """start: as head gives it. Metadata are those of the first ticket."""
+    return {
+        **start,
+        "choices": list(choices),
+        "usage": usage(tickets),
+        "metadata": weights(tickets[0]),
+    }
 
 
 def finish_fields(ticket: Ticket) -> dict[str, Any]:

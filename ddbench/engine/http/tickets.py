@@ -21,6 +21,13 @@ class Ticket:
         self.changed = changed  # shared by the tickets of one HTTP request
 
 
+async def until_all_ended(tickets: Sequence[Ticket]) -> None:
+    """Of one HTTP request, which share what tells of a change."""
+    while not all(ticket.finish for ticket in tickets):
+        await tickets[0].changed.wait()
+        tickets[0].changed.clear()
+
+
 class TicketOffice:
     """All methods run in the event loop's thread but `announce`."""
 

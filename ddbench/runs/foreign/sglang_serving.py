@@ -8,11 +8,13 @@ and writes none of it. Times of single requests stand in the file with --output-
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
 from ddbench.records import RequestCompleted, RequestFailed, RequestOutcome, ToolResult
 from ddbench.runs.foreign.entry import Entry, statistics
+from ddbench.runs.foreign.serving import shared_figures
 
 METRICS = {name: name for name in ("e2e_latency_ms", "ttft_ms", "tpot_ms", "itl_ms")}
 STATISTICS = ("mean", "median", "std", "p90", "p95", "p99")
@@ -31,22 +33,14 @@ def read(entry: Entry) -> ToolResult:
     info = entry.inner("server_info")
     is_trace = entry.fields.get("request_rate") == "trace"
     requests = _requests(entry)
-    return ToolResult(
-        tool="SGLang bench_serving",
-        seen=True,
+    return replace(
+        shared_figures(entry, tool="SGLang bench_serving", seen=True),
         dataset=entry.text("dataset_name"),
-        asked_concurrency=entry.count("max_concurrency"),
         achieved_concurrency=entry.finite("concurrency"),
         request_rate_per_s=None if is_trace else entry.number("request_rate"),
-        completed=entry.count("completed"),
         failed=sum(isinstance(r, RequestFailed) for r in requests) if requests else None,
-        duration_s=entry.finite("duration"),
-        input_tokens=entry.count("total_input_tokens"),
-        output_tokens=entry.count("total_output_tokens"),
         recounted_output_tokens=entry.count("total_output_tokens_retokenized"),
-        requests_per_s=entry.finite("request_throughput"),
         input_tokens_per_s=entry.finite("input_throughput"),
-        output_tokens_per_s=entry.finite("output_throughput"),
         tokens_per_s=entry.finite("total_throughput"),
         percentiles=statistics(entry, METRICS, STATISTICS),
         accept_length=entry.finite("accept_length"),

@@ -4,8 +4,11 @@ Acceptance is the gain of counters over the run: the length is 1 + accepted/step
 bonus token is assumed and not counted; the rate is a percentage. An infinite rate is "inf".
 """
 
+from dataclasses import replace
+
 from ddbench.records import ToolResult
 from ddbench.runs.foreign.entry import Entry, statistics
+from ddbench.runs.foreign.serving import shared_figures
 
 METRICS = {
     "ttft_ms": "ttft_ms",
@@ -23,18 +26,10 @@ def matches(entry: Entry) -> bool:
 
 def read(entry: Entry) -> ToolResult:
     percent = entry.finite("spec_decode_acceptance_rate")
-    return ToolResult(
-        tool="vLLM bench serve",
-        seen=False,
-        asked_concurrency=entry.count("max_concurrency"),
+    return replace(
+        shared_figures(entry, tool="vLLM bench serve", seen=False),
         request_rate_per_s=entry.number("request_rate"),
-        completed=entry.count("completed"),
         failed=entry.count("failed"),
-        duration_s=entry.finite("duration"),
-        input_tokens=entry.count("total_input_tokens"),
-        output_tokens=entry.count("total_output_tokens"),
-        requests_per_s=entry.finite("request_throughput"),
-        output_tokens_per_s=entry.finite("output_throughput"),
         tokens_per_s=entry.finite("total_token_throughput"),
         percentiles=statistics(entry, METRICS, STATISTICS),
         accept_length=entry.finite("spec_decode_acceptance_length"),
