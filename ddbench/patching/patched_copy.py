@@ -27,6 +27,7 @@ from ddbench.patching.series import Series, series_for
 
 _BUILDING = ".building-"
 _COMPILE_TIMEOUT_S = 1800.0
+_MANY = 100  # files to compile that are worth several processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +153,11 @@ def _compile(python: str, copy: Path, patched: list[str], say: Callable[[str], N
             f"the patched SGLang is no valid Python: {(done.stdout + done.stderr).strip()[-500:]}",
             remedy="Correct the series.",
         )
-    say("byte-compiling the copy, where the installation was not")
-    _compileall(python, ["-j", "0", str(copy)])  # what does not compile is a template
+    missing = len(list(copy.rglob("*.py"))) - len(list(copy.rglob("*.pyc")))
+    if missing > _MANY:
+        say(f"byte-compiling {missing} files")
+    workers = "0" if missing > _MANY else "1"  # 0: one a core
+    _compileall(python, ["-j", workers, str(copy)])  # what does not compile is a template
 
 
 def _compileall(python: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
