@@ -10,10 +10,10 @@ connection after the other.
 import asyncio
 import socket
 import ssl
-import time
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any, Protocol, cast
 
 from ddbench.load.bad_answer import BadAnswer
@@ -157,7 +157,7 @@ class StreamConnection(asyncio.Protocol):
 
     def _write(self, request: bytes) -> None:
         """Write here and now: uvloop's transport waits for the end of the loop's turn."""
-        self._sent_at = time.perf_counter()
+        self._sent_at = perf_counter()
         transport = self._transport
         if transport is None or transport.is_closing():
             self._end(self._sent_at, "the connection was closed before the request was sent")
@@ -192,18 +192,15 @@ class StreamConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's own class is not one
 
     def data_received(self, data: bytes) -> None:
-        self._stamps.append(time.perf_counter())
-        self._pieces.append(data)
-        if (
-            len(self._pieces) >= self._hold
-            or not data.endswith(_EVENT_END)
-            or len(data) > _LARGE_BYTES
-        ):
+        self._stamps.append(perf_counter())
+        pieces = self._pieces
+        pieces.append(data)
+        if len(pieces) >= self._hold or not data.endswith(_EVENT_END) or len(data) > _LARGE_BYTES:
             self._queue()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost_by = exc
-        self._lost_at = time.perf_counter()
+        self._lost_at = perf_counter()
         self._queue()
         if not self._closed.done():
             self._closed.set_result(None)
@@ -297,7 +294,7 @@ class StreamConnection(asyncio.Protocol):
             return
         what = "no answer" if self._head is None else "no end of the answer"
         failure = f"{what} within {self._timeout_s:g} s"
-        self._end(time.perf_counter(), failure, timed_out=True)
+        self._end(perf_counter(), failure, timed_out=True)
 
     def _end(self, at: float, failure: str | None, *, timed_out: bool = False) -> None:
         answer, self._answer = self._answer, None

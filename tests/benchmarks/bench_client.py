@@ -9,15 +9,17 @@
              $DDBENCH_SGLANG_PYTHON names an interpreter that has SGLang, without one it is left out
 
 All talk to tests/load/scheduled_server.py, a process of its own, each from a process of its
-own, in turns. CPU is that of the client's process over the load. The truth is when the server read
-the request and wrote the events: TTFT error leaves out the first wave, whose requests arrive at
-once; inter-chunk error is of the gap between two events of a stream. The best of the rounds counts.
+own, in turns, and but for SGLang's all begin their streams a millisecond apart. CPU is that of the
+client's process over the load. The truth is when the server read the request and wrote the events:
+TTFT error leaves out the first wave; inter-chunk error is of the gap between two events of a
+stream. The best of the rounds counts.
 
-Measured on two cores shared with much else (load average 11), us/chunk at 128/256 streams: raw
-10.4/10.5, ours 14.1/13.2 (1.35/1.26 x raw), aiohttp 28.6/27.7, sglang 55.7/49.6; with --incremental
-raw 11.6/10.1, ours 15.5/14.1 (1.33/1.39 x raw). TTFT is off by 1.3 ms (raw), 2.4 (ours), 38.5
-(aiohttp) and 105 (sglang) at 128 streams. On such a machine the raw client's own inter-chunk error
-is 3 to 11 ms at the 99th percentile, and ours is no larger: a bar of 3 ms needs two idle cores.
+Measured on two cores with little else to do (load average 1), ours at 128/256 streams: 14.7/14.5
+us/chunk, TTFT off by 0.09/0.15 ms, inter-chunk by 0.27/0.29 ms at the 99th percentile; aiohttp
+22.5/22.3 us, 7.9/11.9 ms, 2.4/4.7 ms. On the same cores shared with much else (load average 2 to
+10): raw 19.0/15.3 us, ours 17.9/17.6 (0.95/1.15 x raw), off by 0.08/0.36 ms and 0.39/1.93 ms; with
+--incremental raw 14.3/12.3 us, ours 17.5/14.7 (1.22/1.19 x raw). SGLang's client, earlier:
+55.7/49.6 us where ours took 14.1/13.2, and 105 ms of TTFT error at 128 streams.
 """
 
 import argparse
@@ -27,6 +29,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -36,7 +39,7 @@ import aiohttp
 import orjson
 import uvloop
 
-from ddbench.load.closed_loop import run_closed_loop
+from ddbench.load.closed_loop import LONGEST_STAGGER_S, STAGGER_S, run_closed_loop
 from ddbench.records import LoadConfig, Prompt, RequestCompleted
 
 SERVER = Path(__file__).parent.parent / "load" / "scheduled_server.py"
@@ -57,6 +60,11 @@ def run_ours(port: int, streams: int) -> tuple[float, Times]:
         assert isinstance(request, RequestCompleted), request
         times[request.prompt_id] = (request.ttft_s, list(request.chunk_offsets_s))
     return outcome.client.cpu_s, times
+
+
+def stagger_s(worker: int, streams: int) -> float:
+    """When a stream begins, as ours do: streams in step cost a client fewer turns of its loop."""
+    return worker * min(STAGGER_S, LONGEST_STAGGER_S / streams)
 
 
 class RawStream(asyncio.Protocol):
@@ -94,15 +102,16 @@ async def run_raw(port: int, streams: int) -> tuple[float, Times]:
     numbers = iter(range(streams * REQUESTS_PER_STREAM))
     times: Times = {}
 
-    async def work() -> None:
+    async def work(worker: int) -> None:
         _, stream = await loop.create_connection(RawStream, "127.0.0.1", port)
+        await asyncio.sleep(stagger_s(worker, streams))
         for number in numbers:
             body = orjson.dumps({"text": str(number), "stream": True})
             head = b"POST /generate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
             times[str(number)] = await stream.send(head + body)
         stream.transport.close()
 
-    await asyncio.gather(*(work() for _ in range(streams)))
+    await asyncio.gather(*(work(worker) for worker in range(streams)))
     return time.process_time() - before_s, times
 
 
@@ -111,7 +120,8 @@ async def run_aiohttp(port: int, streams: int) -> tuple[float, Times]:
     numbers = iter(range(streams * REQUESTS_PER_STREAM))
     times: Times = {}
 
-    async def work(session: aiohttp.ClientSession) -> None:
+    async def work(session: aiohttp.ClientSession, worker: int) -> None:
+        await asyncio.sleep(stagger_s(worker, streams))
         for number in numbers:
             sent_at, stamps = time.perf_counter(), []
             async with session.post("/generate", json={"text": str(number)}) as response:
@@ -125,19 +135,19 @@ async def run_aiohttp(port: int, streams: int) -> tuple[float, Times]:
     async with aiohttp.ClientSession(
         f"http://127.0.0.1:{port}", connector=connector, read_bufsize=2**20
     ) as session:
-        await asyncio.gather(*(work(session) for _ in range(streams)))
+        await asyncio.gather(*(work(session, worker) for worker in range(streams)))
     return time.process_time() - before_s, times
 
 
-def run_client(name: str, port: int, streams: int) -> None:
-    """In a process of its own: load the server, print what was measured as JSON."""
+def run_client(name: str, port: int, streams: int, out: Path) -> None:
+    """In a process of its own: load the server, write what was measured as JSON."""
     if name == "ours":
         cpu_s, times = run_ours(port, streams)
     else:
         client = run_raw if name == "raw" else run_aiohttp
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             cpu_s, times = runner.run(client(port, streams))
-    print(json.dumps({"cpu_s": cpu_s, "times": times}))
+    out.write_text(json.dumps({"cpu_s": cpu_s, "times": times}))
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -146,15 +156,17 @@ def quantile(values: list[float], share: float) -> float:
 
 def measure(client: str, port: int, streams: int, sglang_python: str = "") -> dict[str, float]:
     """us per chunk; median TTFT error and p99 inter-chunk error in ms."""
-    argv = [sys.executable, __file__, "--client", client, "--port", str(port)]
-    argv += ["--streams", str(streams)]
-    if client == "sglang":
-        requests = str(streams * REQUESTS_PER_STREAM)
-        argv = [sglang_python, str(SGLANG_CLIENT), str(port), str(streams), requests]
-    ran = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "result.json")
+        argv = [sys.executable, __file__, "--client", client, "--port", str(port)]
+        argv += ["--streams", str(streams), "--out", str(out)]
+        if client == "sglang":
+            requests = str(streams * REQUESTS_PER_STREAM)
+            argv = [sglang_python, str(SGLANG_CLIENT), str(port), str(streams), requests, str(out)]
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+        result = json.loads(out.read_text())
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/log") as response:
         truth = {record["prompt"]: record for record in json.load(response)}
-    result = json.loads(ran.stdout.splitlines()[-1])
     times = result["times"]
     ttft, gaps = [], []
     for prompt, (ttft_s, stamps) in times.items():
@@ -179,9 +191,10 @@ def main() -> None:
     parser.add_argument("--sglang-python", default=os.environ.get("DDBENCH_SGLANG_PYTHON", ""))
     parser.add_argument("--client", choices=CLIENTS)
     parser.add_argument("--port", type=int)
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.client:
-        run_client(options.client, options.port, options.streams[0])
+        run_client(options.client, options.port, options.streams[0], options.out)
         return
     clients = [client for client in CLIENTS if client in {"raw", *options.clients}]
     if not options.sglang_python and "sglang" in clients:

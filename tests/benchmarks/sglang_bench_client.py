@@ -1,6 +1,6 @@
 """SGLang's own client over a closed loop, for bench_client.py. Run by an interpreter with SGLang.
 
-    python sglang_bench_client.py PORT STREAMS REQUESTS
+    python sglang_bench_client.py PORT STREAMS REQUESTS OUT
 
 The request function is the one of `python -m sglang.bench_serving --backend sglang`; its tokenizer,
 data sets and tables are left out, so that only the streaming is measured.
@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from itertools import accumulate
+from pathlib import Path
 
 from sglang.benchmark import serving
 
@@ -55,4 +56,5 @@ async def run(port: int, streams: int, requests: int) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(run(*map(int, sys.argv[1:])))))
+    *numbers, out = sys.argv[1:]
+    Path(out).write_text(json.dumps(asyncio.run(run(*map(int, numbers)))))
