@@ -8,6 +8,7 @@ from ddbench.compare.linear_vs_tree import LinearVsTree
 from ddbench.compare.pairing import throughput_ratio
 from ddbench.records import RunResult
 from ddbench.report.content import Found
+from ddbench.report.drafters import DrafterReport
 from ddbench.report.findings import count_of
 from ddbench.report.notes import EMBEDDED
 from ddbench.report.sections import Measured, Said, Sentence, Words
@@ -22,6 +23,7 @@ def answer(
     results: Sequence[RunResult],
     comparison: LinearVsTree | None,
     found: Sequence[Found],
+    drafters: Sequence[DrafterReport] = (),
     *,
     on_embedded_engine: bool,
 ) -> Sentence:
@@ -36,6 +38,9 @@ def answer(
     words += list(_fastest(rows, timed)) or ["Nothing was timed in a closed loop. "]
     if comparison is not None:
         words += [*_most_tokens_a_step(comparison), *_trees(comparison)]
+    for drafter in drafters:
+        if (head := drafter.headline) is not None:
+            words += ["Drafter ", Said(head.drafter), ", ", Said(head.tree), f": {head.sentence} "]
     return tuple(words)
 
 

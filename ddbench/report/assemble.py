@@ -49,7 +49,7 @@ def assemble(
         loads=tuple(_sent([result.trial.load for result in results])),
         findings=found,
         lacking=lacking_of(checked),
-        answer=answer(rows, results, comparison, found, on_embedded_engine=embedded),
+        answer=answer(rows, results, comparison, found, drafters, on_embedded_engine=embedded),
         failed=failed_of(launches, results),
         failed_requests=failed_requests_of(results),
         failure_counts=failure_counts(rows),

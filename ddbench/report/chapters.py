@@ -120,15 +120,15 @@ def _results(rows: Sequence[Row]) -> Section:
 
 _RESULT_HEADER = (
     "arm",
+    "tokens/step",
+    "tok/s",
+    "TPOT ms",
+    "TTFT median ms",
     "achieved",
     "occupancy",
     "trials",
     "requests",
     "failed",
-    "tokens/step",
-    "tok/s",
-    "TPOT ms",
-    "TTFT median ms",
 )
 
 
@@ -137,27 +137,28 @@ def _result_cells(row: Row) -> tuple[Cell, ...]:
     return (
         load_text(row.concurrency, row.rate_per_s),
         Said(row.arm),
+        BY_DEFINITION if by_definition else Measured(row.tokens_per_step),
+        Measured(row.tokens_per_s),
+        Measured(row.tpot_s, scale=MS_PER_S),
+        Measured(row.ttft_median_s, scale=MS_PER_S),
         Measured(row.achieved_concurrency),
         Measured(row.occupancy),
         str(row.trials),
         str(row.completed),
         str(row.failed_requests),
-        BY_DEFINITION if by_definition else Measured(row.tokens_per_step),
-        Measured(row.tokens_per_s),
-        Measured(row.tpot_s, scale=MS_PER_S),
-        Measured(row.ttft_median_s, scale=MS_PER_S),
     )
 
 
 def _speedups(found: Sequence[Speedup]) -> Chapter:
-    title = "Speedup at the same concurrency"
+    load = load_header(speedup.rate_per_s for speedup in found)
+    title = f"Speedup at the same {load}"
     if not found:
         none = "No arm ran beside a linear or autoregressive one under the same conditions."
         return Chapter("speedups", title, (none,))
     table = Section(
         "",
         header=(
-            load_header(speedup.rate_per_s for speedup in found),
+            load,
             *("arm", "over", "tok/s", "request rate", "tokens/step"),
         ),
         rows=tuple(
@@ -185,7 +186,11 @@ def _comparison(report: Report) -> Chapter:
         "Why": tuple(decomposition_figures(report.comparison)),
         SURVIVAL: tuple(survival_figures(report.comparison, report.rows)),
     }
-    placed = [replace(one, figures=drawn.get(one.title, ())) for one in found]
+    titles = {"Answer": "What was found"}  # the report's own answer stands above
+    placed = [
+        replace(one, title=titles.get(one.title, one.title), figures=drawn.get(one.title, ()))
+        for one in found
+    ]
     return Chapter("comparison", title, (), tuple(placed))
 
 

@@ -191,7 +191,7 @@ def _why_row(pair: Pair, cell: Cell, why: Decomposition) -> Sentence:
         Said(pair.tree),
         *(Measured(factor, units="x", label=pair.label_of(cell)) for factor in factors),
         f"{why.product:.2f}x{label}",
-        f"{why.measured.value:.2f}x{label}",
+        Measured(why.measured, units="x", label=pair.label_of(cell), is_brief=True),
         Said("DISAGREE: " + "; ".join(broken)) if broken else f"agree ({why.checks[0].off:+.1%})",
     )
 
@@ -277,7 +277,7 @@ def _acceptance(pairs: Sequence[Pair]) -> Iterator[Section]:
         prompts = max(depth.survival.n for _, depths in curves for depth in depths)
         yield Section(
             SURVIVAL,
-            ((f"Pooled over the steps of n={prompts} prompts; intervals are in --json.",),),
+            ((f"Pooled over the steps of n={prompts} prompts; the JSON has the intervals.",),),
             header=("arm", *(f"d>={depth}" for depth in range(1, deepest + 1))),
             rows=tuple(_curve_row(arm, depths, deepest) for arm, depths in curves),
         )
@@ -315,7 +315,7 @@ def _curve_row(
     arm: str, depths: Sequence[Depth], deepest: int, *, conditional: bool = False
 ) -> Sentence:
     shares = [d.conditional if conditional else d.survival for d in depths]
-    cells = [NOT_MEASURED if share is None else f"{share.value:.2f}" for share in shares]
+    cells = [Measured(share, is_brief=True) for share in shares]
     return (Said(arm), *cells, *[NOT_MEASURED] * (deepest - len(cells)))
 
 

@@ -7,7 +7,17 @@ from rich.table import Table
 from rich.text import Text
 
 from ddbench.report.gfm import block, code, escaped, prose, table
-from ddbench.report.sections import Cell, Figure, Said, Section, Told, Words, plain, words_of
+from ddbench.report.sections import (
+    Cell,
+    Figure,
+    Said,
+    Section,
+    Strong,
+    Told,
+    Words,
+    plain,
+    words_of,
+)
 
 
 def comparison_markdown(sections: Sequence[Section], *, level: int = 2) -> str:
@@ -43,6 +53,8 @@ def _word(word: Words) -> str:
         return code(word.text)
     if isinstance(word, Told):
         return prose(word.text)
+    if isinstance(word, Strong):
+        return f"**{escaped(word.text)}**"
     return escaped(word if isinstance(word, str) else word.text)
 
 

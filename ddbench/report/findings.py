@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ddbench.checks.finding import Finding, Severity
 from ddbench.checks.run import Report as Checked
 from ddbench.report.content import Found, Lacking
-from ddbench.report.sections import Said, Section, Sentence, Told, Words
+from ddbench.report.sections import Said, Section, Sentence, Strong, Told, Words
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 ALIKE_SHOWN = 3
@@ -49,8 +49,12 @@ def counts_text(found: Sequence[Found]) -> str:
 
 
 def findings_sections(found: Sequence[Found], lacking: Sequence[Lacking]) -> Iterator[Section]:
-    """A row a rule and remedy; below, what could not be looked at."""
+    """A sentence a rule and remedy; below, what could not be looked at."""
     after: list[Sentence] = []
+    if found:
+        after.append(("`ddbench check` lists them all; `ddbench explain` says what a rule means.",))
+    else:
+        after.append(("No rule of `ddbench check` found anything.",))
     if lacking:
         codes = {code for one in lacking for code in one.codes}
         inputs = "; ".join(one.input for one in lacking[:INPUTS_SHOWN])
@@ -59,25 +63,13 @@ def findings_sections(found: Sequence[Found], lacking: Sequence[Lacking]) -> Ite
         after.append(
             (f"{len(codes)} rules were skipped on some trial, for want of: {inputs}{rest}.",)
         )
-    if not found:
-        yield Section("", after=(("No rule of `ddbench check` found anything.",), *after))
-        return
-    yield Section(
-        "",
-        header=("severity", "rule", "what was found", "what to do"),
-        rows=tuple(
-            (one.severity.upper(), one.code, tuple(_what(one.findings)), Told(one.remedy))
-            for one in found
-        ),
-        after=tuple(after),
-    )
+    yield Section("", tuple(tuple(_sentence(one)) for one in found), after=tuple(after))
 
 
-def _what(findings: Sequence[Finding]) -> Iterator[Words]:
-    for number, finding in enumerate(findings[:ALIKE_SHOWN]):
-        yield "; " if number else ""
-        yield Said(finding.subject)
-        yield ": "
-        yield Told(finding.message)
-    if (more := len(findings) - ALIKE_SHOWN) > 0:
+def _sentence(one: Found) -> Iterator[Words]:
+    yield from (Strong(f"{one.severity.upper()} {one.code}"), " ")
+    for number, finding in enumerate(one.findings[:ALIKE_SHOWN]):
+        yield from ("; " if number else "", Said(finding.subject), ": ", Told(finding.message))
+    if (more := len(one.findings) - ALIKE_SHOWN) > 0:
         yield f"; and {more} more like it"
+    yield from (". Next: ", Told(one.remedy))

@@ -15,8 +15,7 @@ from markupsafe import Markup
 from ddbench import __version__
 from ddbench.report.chapters import chapters, engine_note, headline
 from ddbench.report.content import Report
-from ddbench.report.numbers import number_texts
-from ddbench.report.sections import Cell, Measured, Said, Words, plain, visible, words_of
+from ddbench.report.sections import Cell, Measured, Said, Strong, Words, plain, visible, words_of
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -32,7 +31,7 @@ def render_page(report: Report) -> str:
         kind=_kind,
         shown=_shown,
         code=_code,
-        parts=_parts,
+        plain=plain,
         tip=_tip,
         sort_key=_sort_key,
     )
@@ -56,6 +55,8 @@ def _file(name: str) -> str:
 def _kind(word: Words) -> str:
     if isinstance(word, Measured):
         return "absent" if word.interval is None else "measured"
+    if isinstance(word, Strong):
+        return "strong"
     return "said" if isinstance(word, Said) else "text"
 
 
@@ -67,12 +68,6 @@ def _code(word: Words) -> list[tuple[bool, str]]:
     """The parts of our own text, and whether they stand in backticks."""
     parts = _shown(word).split("`") if isinstance(word, str) else [_shown(word)]
     return [(bool(number % 2), part) for number, part in enumerate(parts)]
-
-
-def _parts(word: Measured) -> tuple[str, str, str]:
-    """The value, its bounds and n, apart."""
-    assert word.interval is not None
-    return number_texts(word.interval, scale=word.scale, units=word.units)
 
 
 def _tip(cell: Cell, column: str) -> str | None:

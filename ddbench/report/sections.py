@@ -22,24 +22,41 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A number with its interval; None is not measured. `label` stands beside it, in brackets."""
+    """A number with its interval; None is not measured. `label` stands beside it, in brackets.
+
+    is_brief: where there is no room, the value alone; what n is must be said nearby.
+    """
 
     interval: Interval | None
     scale: float = 1.0
     units: str = ""
     label: str | None = None
+    is_brief: bool = False
 
     @property
     def text(self) -> str:
         """`3.26x [3.10, 3.42] n=48 (unlike conditions)`"""
         if self.interval is None:
             return NOT_MEASURED
-        value, bounds, n = number_texts(self.interval, scale=self.scale, units=self.units)
-        parts = (value, bounds, n, f"({self.label})" if self.label else "")
+        parts = (*self.parts, f"({self.label})" if self.label else "")
         return " ".join(part for part in parts if part)
 
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The value, its bounds and n; "" for what is not shown. Only of what was measured."""
+        assert self.interval is not None
+        value, bounds, n = number_texts(self.interval, scale=self.scale, units=self.units)
+        return (value, "", "") if self.is_brief else (value, bounds, n)
 
-Words = str | Said | Told | Measured
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """A word of ours that must be seen first."""
+
+    text: str
+
+
+Words = str | Said | Told | Strong | Measured
 Sentence = tuple[Words, ...]
 Cell = Words | Sentence
 

@@ -8,6 +8,7 @@ import json
 import os
 import select
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,16 @@ from typing import Any
 
 ANSWER_TIMEOUT_S = 60.0
 _KEYS = {"Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9}
+
+
+# A browser with a pipe reads from 3 and writes to 4; both are moved up first, out of the way.
+_START = (
+    "import fcntl, os, sys\n"
+    "ends = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 10) for fd in sys.argv[1:3]]\n"
+    "for end, place in zip(ends, (3, 4)): os.dup2(end, place)\n"
+    "for end in ends: os.close(end)\n"
+    "os.execvp(sys.argv[3], sys.argv[3:])\n"
+)
 
 
 class Browser:
@@ -114,7 +125,7 @@ def running_browser(program: str, profile: Path) -> Iterator[Browser]:
     in_browser, to_browser = os.pipe()
     from_browser, out_browser = os.pipe()
     argv = [
-        *("sh", "-c", f'exec "$0" "$@" 3<&{in_browser} 4>&{out_browser}', program),
+        *(sys.executable, "-c", _START, str(in_browser), str(out_browser), program),
         *("--headless=new", "--remote-debugging-pipe", f"--user-data-dir={profile}"),
         *("--no-first-run", "--disable-gpu", "--disable-dev-shm-usage"),
         *("--disable-background-networking", "--disable-extensions", "--hide-scrollbars"),

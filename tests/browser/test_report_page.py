@@ -246,10 +246,10 @@ def test_the_keyboard_reaches_what_a_number_has_to_say(report_page: Path, open_p
     third = page.run(shown)
     page.press("Escape")
 
-    assert first.startswith("achieved: ")
+    assert first.startswith("tok/s: ")
     assert "95% interval" in first
-    assert second.startswith("occupancy: ")
-    assert third.startswith("occupancy: ")
+    assert second.startswith("TPOT ms: ")
+    assert third.startswith("TPOT ms: ")
     assert third != second
     assert page.run(shown) is None
     assert page.run(f"{FIRST_TABLE}.querySelectorAll('td[tabindex=\"0\"]').length") == 1

@@ -46,7 +46,9 @@ def test_markdown_in_a_folder_has_its_figures_beside_it(
     done = ddbench("report", "markdown", run, "--out", folder)
 
     assert (done.returncode, done.stdout) == (0, f"{folder / 'report.md'}\n")
-    shown = re.findall(r"^!\[[^\]]+\]\(([a-z-]+\.svg)\)$", (folder / "report.md").read_text(), re.M)
+    shown = re.findall(
+        r"^!\[[^\]]+\]\(([a-z0-9-]+\.svg)\)$", (folder / "report.md").read_text(), re.M
+    )
     assert sorted(shown) == sorted(path.name for path in folder.glob("*.svg"))
     assert len(shown) >= 4
     for name in shown:

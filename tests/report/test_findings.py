@@ -43,10 +43,10 @@ def test_many_alike_are_counted() -> None:
 
     (section,) = findings_sections(found, [])
 
-    (row,) = section.rows
-    assert plain(row[2]) == (
-        "arm 0: message of arm 0; arm 1: message of arm 1; arm 2: message of arm 2; "
-        "and 3 more like it"
+    (sentence,) = section.sentences
+    assert plain(sentence) == (
+        "INFO DDB207 arm 0: message of arm 0; arm 1: message of arm 1; arm 2: message of arm 2; "
+        "and 3 more like it. Next: Look."
     )
 
 

@@ -97,7 +97,12 @@ document.querySelectorAll("table").forEach((table) => {
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") hideTip();
 });
-document.addEventListener("scroll", hideTip, { capture: true, passive: true });
+const follow = () => {
+  if (tip.hidden) return;
+  if (document.activeElement.dataset.tip) showTip(document.activeElement);
+  else hideTip();
+};
+document.addEventListener("scroll", follow, { capture: true, passive: true });
 
 // The button names what it changes to.
 const theme = document.getElementById("theme");
