@@ -267,6 +267,7 @@ def test_a_plain_sentence_stays_plain(text: str) -> None:
 def test_rates_are_rows_and_figures_of_their_own(make_result: Make, launches: list[Launch]) -> None:
     lost = RequestFailed("code-9", 0.1, 0.0, "the connection was reset")
     results = [make_result(rate_per_s=rate) for rate in (8.0, 2.5)]
+    results.append(make_result("tree-8-31-4", rate_per_s=2.5))
     results[0] = replace(results[0], requests=(*results[0].requests, lost))
 
     report = assemble("x", launches, [*results, make_result()], checked=Checked((), ()))
@@ -276,7 +277,10 @@ def test_rates_are_rows_and_figures_of_their_own(make_result: Make, launches: li
     assert header[0] == "concurrency or rate"
     assert [row[:2] for row in rows] == [
         ["2.5/s", "linear-8"],
+        ["2.5/s", "tree-8-31-4"],
         ["8/s", "linear-8"],
         ["1", "linear-8"],
     ]
+    assert "## Speedup at the same rate\n" in markdown
+    assert [row[:2] for row in table_with("over", markdown)[1:]] == [["2.5/s", "tree-8-31-4"]]
     assert table_with("failed requests", markdown)[1][1:3] == ["linear-8", "8/s"]
