@@ -1,7 +1,7 @@
 """As `vllm bench serve --save-detailed --append-result` writes it: one JSON line a trial.
 
 Without --append-result the tool writes one object a file: export_vllm_files does that, under the
-names that the tool gives. Source: vllm/benchmarks/serve.py (benchmark, main) of vLLM 0.33.0.
+names that the tool gives. Source: vllm/benchmarks/serve.py (benchmark, main) at 009e6d4a1cd6.
 
 `label` is the arm; repeat and visit are metadata, as --metadata adds it. null is what ddbench did
 not measure or was not asked: goodput, tokens a second at their peak where a chunk held several,
