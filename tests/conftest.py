@@ -1,11 +1,14 @@
 """What several stages need: the command as a real process, and a small sweep file."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+RUDE = Path(__file__).parent / "survival" / "rude"
 
 Ddbench = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -56,6 +59,53 @@ def write_sweep(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
             f"  max_new_tokens: {max_new_tokens}\n"
             f"  logprobs: {str(logprobs).lower()}\n"
             f"repeats: {repeats}\n"
+        )
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def write_rude_sweep(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A sweep file whose SGLang is tests/survival/rude; its pids go to `pids` beside the file."""
+
+    def write(
+        manners: str = "",
+        *,
+        arms: str = "[{plain: {algorithm: null}}]",
+        count: int = 4,
+        concurrency: str = "[1, 2]",
+        repeats: str = "2",
+        visits: int = 2,
+        timeout_s: float = 600.0,
+        ready_timeout_s: float = 60.0,
+        step_s: float = 0.0,
+        max_new_tokens: int = 4,
+    ) -> Path:
+        folder = tmp_path_factory.mktemp("rude")
+        path = folder / "rude.yaml"
+        shutil.copytree(RUDE, folder / "rude")  # out of git: a commit is another server
+        path.write_text(
+            "name: rude\n"
+            "server:\n"
+            "  engine: sglang\n"
+            "  model: no/model\n"
+            f"  python: {sys.executable}\n"
+            "  flags: {device: cpu}\n"
+            f"  ready_timeout_s: {ready_timeout_s}\n"
+            "  env:\n"
+            f"    PYTHONPATH: {folder / 'rude'}\n"
+            f"    RUDE: '{manners}'\n"
+            f"    RUDE_PIDS: {folder / 'pids'}\n"
+            f"    RUDE_STEP_S: {step_s}\n"
+            f"arms: {arms}\n"
+            "load:\n"
+            f"  count: {count}\n"
+            f"  concurrency: {concurrency}\n"
+            f"  max_new_tokens: {max_new_tokens}\n"
+            f"  timeout_s: {timeout_s}\n"
+            f"repeats: {repeats}\n"
+            f"visits: {visits}\n"
         )
         return path
 

@@ -190,7 +190,10 @@ class RunStore:
     def results(self) -> Iterator[RunResult]:
         """Every trial's result, failed ones too, in the order they were measured."""
         rows = self._query(
-            "SELECT trials.*, config FROM trials JOIN servers USING (server_id) ORDER BY trial_id"
+            "SELECT trials.*, config, ("
+            "   SELECT json_extract(environment, '$.facts.\"host.name\"')"
+            "   FROM launches WHERE launches.launch_id = trials.launch_id) AS host"
+            " FROM trials JOIN servers USING (server_id) ORDER BY trial_id"
         )
         yield from (self._result(row) for row in rows)
 
@@ -265,6 +268,7 @@ class RunStore:
             counters_before=from_json(Counters, row["counters_before"]),
             counters_after=from_json(Counters, row["counters_after"]),
             failure=_failure(row),
+            host=row["host"],
         )
 
     def _rows_of(self, trial_id: int, table: str) -> list[dict[str, Column]]:

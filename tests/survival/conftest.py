@@ -4,7 +4,6 @@ import json
 import os
 import random
 import select
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -19,7 +18,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-RUDE = Path(__file__).parent / "rude"
 ENDLESS_S = 120.0  # no sweep here takes that long
 WriteSweep = Callable[..., Path]
 
@@ -163,50 +161,3 @@ def survivors(sweeper: Sweeper, tmp_path: Path) -> Callable[..., Iterator[Run]]:
             yield Run(folder)
 
     return run
-
-
-@pytest.fixture(scope="session")
-def write_rude_sweep(tmp_path_factory: pytest.TempPathFactory) -> WriteSweep:
-    """A sweep file whose SGLang is tests/survival/rude; its pids go to `pids` beside the file."""
-
-    def write(
-        manners: str = "",
-        *,
-        arms: str = "[{plain: {algorithm: null}}]",
-        count: int = 4,
-        concurrency: str = "[1, 2]",
-        repeats: str = "2",
-        visits: int = 2,
-        timeout_s: float = 600.0,
-        ready_timeout_s: float = 60.0,
-        step_s: float = 0.0,
-        max_new_tokens: int = 4,
-    ) -> Path:
-        folder = tmp_path_factory.mktemp("rude")
-        path = folder / "rude.yaml"
-        shutil.copytree(RUDE, folder / "rude")  # out of git: a commit is another server
-        path.write_text(
-            "name: rude\n"
-            "server:\n"
-            "  engine: sglang\n"
-            "  model: no/model\n"
-            f"  python: {sys.executable}\n"
-            "  flags: {device: cpu}\n"
-            f"  ready_timeout_s: {ready_timeout_s}\n"
-            "  env:\n"
-            f"    PYTHONPATH: {folder / 'rude'}\n"
-            f"    RUDE: '{manners}'\n"
-            f"    RUDE_PIDS: {folder / 'pids'}\n"
-            f"    RUDE_STEP_S: {step_s}\n"
-            f"arms: {arms}\n"
-            "load:\n"
-            f"  count: {count}\n"
-            f"  concurrency: {concurrency}\n"
-            f"  max_new_tokens: {max_new_tokens}\n"
-            f"  timeout_s: {timeout_s}\n"
-            f"repeats: {repeats}\n"
-            f"visits: {visits}\n"
-        )
-        return path
-
-    return write

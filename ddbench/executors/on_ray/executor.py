@@ -97,7 +97,7 @@ class RayExecutor:
         answers = self._known[server]
         if not answers:
             needed = _shown(resources_of(server, self._options.resources))
-            offers = "; ".join(f"{h.name}: {_shown(h.resources)}" for h in self._hosts)
+            offers = "; ".join(f"{h.name}: {_shown(h.offers)}" for h in self._hosts)
             raise ClusterError(
                 f"no host has {needed} for a server; the cluster offers {offers}",
                 remedy="Add such a host, or correct the flags or `resources:` in the sweep file.",
@@ -200,7 +200,4 @@ def _has(host: Host, needed: Resources) -> bool:
 
 
 def _shown(resources: Resources) -> str:
-    """Without the names that Ray gives to single nodes."""
-    own = {name: n for name, n in resources.items() if not name.startswith("node:")}
-    counted = [f"{n:g} {name}" for name, n in own.items() if "memory" not in name]
-    return ", ".join(counted) or "nothing"
+    return ", ".join(f"{amount:g} {name}" for name, amount in resources.items()) or "nothing"

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from ddbench.errors import DdbenchError, PlanError, ServerError
 from ddbench.executors.local import identity
@@ -15,6 +16,9 @@ from ddbench.server.doctor.examine import examine
 from ddbench.server.ports import require_free
 
 Identity = Mapping[str, str]
+
+THREADS = "OMP_NUM_THREADS"
+"""Ray sets it to the cores of a task, unless the host has it; a server here would not have it."""
 
 _OF_RAY = "/runtime_resources/"  # where Ray keeps code that was sent; another at every start
 
@@ -63,15 +67,23 @@ def _require_sglang(server: ServerConfig) -> None:
         )
 
 
+def restore_variable(name: str) -> None:
+    """As it was when this process started: Ray sets some afterwards."""
+    entries = Path("/proc/self/environ").read_bytes().split(b"\0")
+    found = [entry for entry in entries if entry.startswith(f"{name}=".encode())]
+    os.environ.pop(name, None)
+    if found:
+        os.environ[name] = os.fsdecode(found[0].partition(b"=")[2])
+
+
 @contextmanager
 def _own_environment() -> Iterator[None]:
-    """Without the variables that Ray adds for one task, so that a host is the same every time."""
+    """Without what Ray sets for one task, so that a host is the same every time."""
     kept = dict(os.environ)
-    parts = os.environ.get("PYTHONPATH", "").split(":")
-    path = ":".join(part for part in parts if part and _OF_RAY not in part)
-    for name in ("PYTHONPATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"):
-        os.environ.pop(name, None)
-    if path:
+    for name in ("CUDA_VISIBLE_DEVICES", THREADS):
+        restore_variable(name)
+    parts = os.environ.pop("PYTHONPATH", "").split(":")
+    if path := ":".join(part for part in parts if part and _OF_RAY not in part):
         os.environ["PYTHONPATH"] = path
     try:
         yield

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -70,7 +70,8 @@ def clear(run: str) -> list[int]:
     stopped: list[int] = []
     above = scratch_folder(run, "").parent
     for folder in above.glob(f"{run}-*"):
-        with (folder / _LOCK).open("a") as lock:
+        # two nodes of one machine both come here
+        with suppress(FileNotFoundError), (folder / _LOCK).open("a") as lock:
             if _locked(lock.fileno()):
                 stopped += stop_leftover_servers(folder)
                 shutil.rmtree(folder)

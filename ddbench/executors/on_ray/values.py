@@ -15,6 +15,15 @@ class Host:
     address: str
     resources: Mapping[str, float] = field(hash=False, compare=False)
 
+    @property
+    def offers(self) -> Mapping[str, float]:
+        """Its resources without memory, and without the names that Ray gives to single nodes."""
+        return {
+            name: amount
+            for name, amount in sorted(self.resources.items())
+            if "memory" not in name and not name.startswith("node:")
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:

@@ -1,8 +1,7 @@
-"""One launch on a host: a Ray actor whose main thread starts the server and outlives it.
+"""One launch on a host: a Ray actor that starts the server and outlives it.
 
-The kernel ends a server with the thread that started it. Ray runs the methods of an actor without
-concurrency in the main thread of its process, so the server goes when the process does: when Ray
-ends it, when the driver is gone, when the node is.
+The server's guard ends it with this process: when Ray kills it, when the driver is gone, when the
+node is. Ray calls an actor without concurrency in its main thread, where signals can be held.
 """
 
 import os
@@ -19,6 +18,7 @@ from ddbench.executors.executor import LaunchJob
 from ddbench.executors.launch import LocalServer, launched
 from ddbench.executors.on_ray.board import BoardHandle
 from ddbench.executors.on_ray.clients import ClientPlan, send_from_clients
+from ddbench.executors.on_ray.host import THREADS, restore_variable
 from ddbench.executors.on_ray.scratch import held, require_space, scratch_folder
 from ddbench.executors.on_ray.values import Host, LeftFile, Refused
 from ddbench.records import Environment, Failure, Launch, RunResult, Trial
@@ -41,6 +41,7 @@ class Worker:
         variables: Mapping[str, str],
     ) -> None:
         assert threading.current_thread() is threading.main_thread()
+        restore_variable(THREADS)
         os.environ.update(variables)
         self._host = host
         self._folder = scratch_folder(run, host.name)
@@ -80,6 +81,7 @@ class Worker:
             result = self._server.measure(
                 trial, partial(self._board.put.remote, self._host.name, 0)
             )
+            result = replace(result, host=self._host.name)
             require_space(self._folder)
         except RunError as error:
             return replace(result, failure=_no_space(error))

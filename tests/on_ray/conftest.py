@@ -1,0 +1,117 @@
+"""A Ray cluster of two nodes on this machine, whose processes are ours to kill."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ddbench.server.ports import free_port
+
+pytest.importorskip("ray")
+
+TAG = "DDBENCH_TEST_NODE"
+START_WAIT_S = 90.0
+MEMORY_BYTES = str(80 * 2**20)
+
+
+@dataclass
+class Cluster:
+    """Nodes by name. Everything that a node starts has its tag among its variables."""
+
+    folder: Path
+    port: int = field(default_factory=lambda: free_port("127.0.0.1"))
+    tags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self, name: str, **variables: str) -> None:
+        """A node called `name`, once it is part of the cluster; the first one is the head."""
+        head = not self.tags
+        where = ["--head", f"--port={self.port}"] if head else [f"--address={self.address}"]
+        extra = ["--include-dashboard=false", f"--temp-dir={self.folder}"] if head else []
+        tag = self.tags[name] = uuid.uuid4().hex
+        log = (self.folder / f"{name}.txt").open("wb")
+        subprocess.Popen(
+            [
+                *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where, *extra),
+                *("--node-ip-address=127.0.0.1", f"--node-name={name}", "--num-cpus=1"),
+                *(f"--object-store-memory={MEMORY_BYTES}", "--disable-usage-stats"),
+                f'--resources={{"only_{name}": 1}}',
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, **variables, TAG: tag, "DDBENCH_SCRATCH": str(self.folder)},
+        )
+        log.close()
+        deadline = time.monotonic() + START_WAIT_S
+        while "Ray runtime started" not in (said := (self.folder / f"{name}.txt").read_text()):
+            assert time.monotonic() < deadline, said
+            time.sleep(0.1)
+
+    def processes(self, name: str) -> list[psutil.Process]:
+        """What the node has started and is alive, servers too."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                is_zombie = process.status() == psutil.STATUS_ZOMBIE
+                if not is_zombie and process.environ().get(TAG) == self.tags[name]:
+                    found.append(process)
+        return found
+
+    def kill(self, name: str) -> None:
+        """As a machine that loses its power, but for the servers: they must go by themselves."""
+        for process in self.processes(name):
+            if not _is_server(process):
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGKILL)
+
+    def servers(self, name: str) -> list[psutil.Process]:
+        return [process for process in self.processes(name) if _is_server(process)]
+
+    def close(self) -> None:
+        for name in self.tags:
+            while left := self.processes(name):
+                for process in left:
+                    with suppress(psutil.NoSuchProcess):
+                        process.send_signal(signal.SIGKILL)
+                psutil.wait_procs(left, timeout=5)
+
+
+def _is_server(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        command = process.cmdline()
+        return "ddbench.engine" in command or "sglang.launch_server" in command
+    return False
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """alpha, the head, and beta; tests leave both alive."""
+    cluster = Cluster(_short_folder())
+    try:
+        cluster.start("alpha")
+        cluster.start("beta")
+        yield cluster
+    finally:
+        cluster.close()
+        subprocess.run(["rm", "-rf", cluster.folder], check=True)
+
+
+def _short_folder() -> Path:
+    """Ray's sockets lie deep in it, and their names may have 107 bytes."""
+    folder = Path("/tmp") / f"ddbray-{uuid.uuid4().hex[:8]}"
+    folder.mkdir(mode=0o700)
+    return folder
