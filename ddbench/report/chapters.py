@@ -101,7 +101,8 @@ def chapters(report: Report) -> Iterator[Chapter]:
     if report.comparison is not None or report.not_compared is not None:
         yield _comparison(report)
     if report.drafters:
-        yield Chapter("drafters", "Drafters", (), tuple(drafter_sections(report.drafters)))
+        found = tuple(_retitled(one) for one in drafter_sections(report.drafters))
+        yield Chapter("drafters", "Drafters", (), found)
     if report.prediction is not None or report.not_predicted is not None:
         yield _prediction(report)
     yield Chapter("where", "What ran where", (), tuple(where_sections(report.where)))
@@ -186,12 +187,14 @@ def _comparison(report: Report) -> Chapter:
         "Why": tuple(decomposition_figures(report.comparison)),
         SURVIVAL: tuple(survival_figures(report.comparison, report.rows)),
     }
-    titles = {"Answer": "What was found"}  # the report's own answer stands above
-    placed = [
-        replace(one, title=titles.get(one.title, one.title), figures=drawn.get(one.title, ()))
-        for one in found
-    ]
+    placed = [replace(_retitled(one), figures=drawn.get(one.title, ())) for one in found]
     return Chapter("comparison", title, (), tuple(placed))
+
+
+def _retitled(section: Section) -> Section:
+    """Below a chapter's heading some titles would say the same again."""
+    titles = {"Answer": "What was found", "Drafter": "Verdicts"}
+    return replace(section, title=titles.get(section.title, section.title))
 
 
 def _prediction(report: Report) -> Chapter:

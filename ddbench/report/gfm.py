@@ -16,6 +16,7 @@ _HARMLESS = re.compile(
     """,
     re.VERBOSE,
 )
+_QUOTED = re.compile(r"(?<!\S)`([^`\s][^`]*)`([.,;:!?)]*)(?!\S)")
 _LINKED = re.compile(r"""[("']*(?:www\.|GH-\d)""", re.IGNORECASE)
 _NUMBERED = re.compile(r"\d+[.)]|\W")  # as the first word: an item of a list, or a rule
 
@@ -31,17 +32,31 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """`text` as a sentence; words that could be markup, a link or a mention become code spans."""
-    words = _printable(" ".join(text.split())).split(" ")
+    """`text` as a sentence; words that could be markup, a link or a mention become code spans.
+
+    What stands in backticks between spaces is a code span already, and stays one.
+    """
+    line = _printable(" ".join(text.split()))
+    parts: list[str] = []
+    done = 0
+    for match in _QUOTED.finditer(line):
+        parts += [*_spans(line[done : match.start()], first=not done), code(match[1]) + match[2]]
+        done = match.end()
+    parts += _spans(line[done:], first=not done)
+    return " ".join(parts) or "(empty)"
+
+
+def _spans(text: str, *, first: bool) -> list[str]:
+    """Runs of harmless words as they are, all others as one code span a run."""
     judged = [
-        (_is_harmless(word) and not (first and _NUMBERED.fullmatch(word)), word)
-        for first, word in zip([True] + [False] * len(words), words, strict=False)
+        (_is_harmless(word) and not (first and not number and _NUMBERED.fullmatch(word)), word)
+        for number, word in enumerate(text.split())
     ]
-    parts = []
+    spans = []
     for harmless, group in groupby(judged, key=lambda one: one[0]):
         joined = " ".join(word for _, word in group)
-        parts.append(joined if harmless else code(joined))
-    return " ".join(parts)
+        spans.append(joined if harmless else code(joined))
+    return spans
 
 
 def escaped(text: str) -> str:

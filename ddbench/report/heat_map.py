@@ -14,6 +14,10 @@ CELL_WIDTH, CELL_HEIGHT = 6, 14
 LEFT, TOP, GAP, LEGEND = 44, 34, 40, 150
 SHADES = 64
 UNKNOWN = "#d8d8d8"
+_STYLE = (  # a page may bring its own colours, for dark screens
+    ".ddh-surface{fill:var(--surface,white)}.ddh text{fill:var(--ink,black)}"
+    f".ddh-unknown{{fill:var(--grid,{UNKNOWN})}}.ddh .ddh-best{{fill:var(--best,red)}}"
+)
 _ANCHORS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 
 Values = Mapping[tuple[int, int], float]
@@ -51,10 +55,13 @@ def render(panels: Sequence[Panel], *, budgets: Sequence[int], topks: Sequence[i
     """A stand-alone SVG document of the panels, one below the other."""
     width = LEFT + CELL_WIDTH * len(budgets) + LEGEND
     height = sum(_panel_height(topks) for _ in panels)
+    titles = escape("; ".join(panel.title for panel in panels))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ddh" role="img" aria-label="{titles}" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="sans-serif" font-size="11">',
+        f"<style>{_STYLE}</style>",
+        f'<rect class="ddh-surface" width="{width}" height="{height}" fill="white"/>',
     ]
     for number, panel in enumerate(panels):
         parts.append(f'<g transform="translate({LEFT},{TOP + number * _panel_height(topks)})">')
@@ -92,8 +99,9 @@ def _panel(panel: Panel, budgets: Sequence[int], topks: Sequence[int]) -> Iterat
         start = 0
         for column in range(1, len(fills) + 1):  # neighbours of one shade are one rectangle
             if column == len(fills) or fills[column] != fills[start]:
+                unknown = 'class="ddh-unknown" ' if fills[start] == UNKNOWN else ""
                 yield (
-                    f'<rect x="{start * CELL_WIDTH}" y="{y}" '
+                    f'<rect {unknown}x="{start * CELL_WIDTH}" y="{y}" '
                     f'width="{(column - start) * CELL_WIDTH}" height="{CELL_HEIGHT}" '
                     f'fill="{fills[start]}"/>'
                 )
@@ -115,7 +123,7 @@ def _mark(panel: Panel, tree: tuple[int, int], x: int, y: int) -> Iterator[str]:
         yield (
             f'<path d="M{middle_x - 4} {middle_y - 4}l8 8m0 -8l-8 8" stroke="red" '
             f'stroke-width="2"><title>fastest tree: budget {budget}, topk {topk}, '
-            f"{panel.values[tree]:.3g} {panel.unit}</title></path>"
+            f"{_number(panel.values[tree])} {panel.unit}</title></path>"
         )
 
 
@@ -134,11 +142,19 @@ def _axes(
     for number, (value, fill) in enumerate([*rows, (low, _fill(low, low, high))]):
         y = number * 18
         yield f'<rect x="{legend}" y="{y}" width="14" height="14" fill="{fill}"/>'
-        yield f'<text x="{legend + 20}" y="{y + 11}">{value:.3g} {escape(panel.unit)}</text>'
-    yield f'<rect x="{legend}" y="54" width="14" height="14" fill="{UNKNOWN}"/>'
+        yield f'<text x="{legend + 20}" y="{y + 11}">{_number(value)} {escape(panel.unit)}</text>'
+    yield (
+        f'<rect class="ddh-unknown" x="{legend}" y="54" width="14" height="14" fill="{UNKNOWN}"/>'
+    )
     yield f'<text x="{legend + 20}" y="65">not predicted</text>'
     if panel.best is not None:
-        yield f'<text x="{legend}" y="83">o timed, <tspan fill="red">x</tspan> fastest tree</text>'
+        cross = '<tspan class="ddh-best" fill="red">x</tspan>'
+        yield f'<text x="{legend}" y="83">o timed, {cross} fastest tree</text>'
+
+
+def _number(value: float) -> str:
+    """Three digits, and no power of ten."""
+    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 
 def _fill(value: float | None, low: float, high: float) -> str:

@@ -65,8 +65,10 @@ def _shown(word: Words) -> str:
 
 
 def _code(word: Words) -> list[tuple[bool, str]]:
-    """The parts of our own text, and whether they stand in backticks."""
-    parts = _shown(word).split("`") if isinstance(word, str) else [_shown(word)]
+    """The parts of a text, and whether they stand in backticks: escaped they are harmless."""
+    parts = _shown(word).split("`")
+    if len(parts) % 2 == 0:  # one that nothing closes
+        return [(False, _shown(word))]
     return [(bool(number % 2), part) for number, part in enumerate(parts)]
 
 

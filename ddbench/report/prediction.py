@@ -15,7 +15,9 @@ from ddbench.records import Launch, RunResult, Speculation
 from ddbench.report.heat_map import Panel, panels_of
 from ddbench.stats.interval import Interval
 
-GRID = Grid(topks=tuple(range(1, 17)), budgets=tuple(range(1, 129)))
+TOPKS = tuple(range(1, 17))
+LEAST_BUDGET = 64
+"""Trees up to this budget are shown, or up to the largest that was timed: a replay costs by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,10 @@ def setting_name(speculation: Speculation) -> str:
 
 
 def _predicted(recorded: RecordedArm, results: Sequence[RunResult]) -> Prediction:
-    forecaster = Forecaster(
-        recorded,
-        acceptance(recorded.prompts, GRID),
-        measured_cells([r for r in results if recorded.speaks_for(r.trial.server)]),
-    )
+    cells = measured_cells([r for r in results if recorded.speaks_for(r.trial.server)])
+    largest = max([LEAST_BUDGET, *(cell.speculation.budget or 0 for cell in cells)])
+    grid = Grid(topks=TOPKS, budgets=tuple(range(1, largest + 1)))
+    forecaster = Forecaster(recorded, acceptance(recorded.prompts, grid), cells)
     candidates = {c: forecaster.candidates(c) for c in forecaster.concurrencies}
     errors = [cell.error for cell in forecaster.held_out() if cell.error is not None]
     typical = median(map(abs, errors)) if errors else None
@@ -97,8 +98,8 @@ def _predicted(recorded: RecordedArm, results: Sequence[RunResult]) -> Predictio
         held_out=len(errors),
         median_error=typical,
         worst_error=max(errors, key=abs) if errors else None,
-        budgets=tuple(GRID.budgets),
-        topks=tuple(GRID.topks),
+        budgets=grid.budgets,
+        topks=grid.topks,
         panels=tuple(panels_of(forecaster, candidates)),
     )
 

@@ -233,7 +233,7 @@ def test_a_row_of_another_length_is_a_bug() -> None:
         table(("a", "b"), [["x"]])
 
 
-@given(st.text(alphabet="ab1 .,:;-_*`|\\[]()<>&@#~!'\"/=+é\n", max_size=40))
+@given(st.text(alphabet="ab1 .,:;-_*|\\[]()<>&@#~!'\"/=+é\n", max_size=40))
 @example("1. item")
 @example("- item")
 @example("see www.example.org, GH-12 :tada: and a@b.c")
@@ -248,6 +248,21 @@ def test_prose_shows_its_words_and_nothing_else(text: str) -> None:
     parts = tokens[1].children or []
     assert {part.type for part in parts} <= {"text", "code_inline"}
     assert "".join(part.content for part in parts) == " ".join(text.split())
+
+
+@given(st.text(alphabet="a` .<*_", max_size=30))
+def test_prose_with_backticks_brings_nothing_to_life(text: str) -> None:
+    tokens = GFM.parse(prose(text))
+
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+    assert {part.type for part in tokens[1].children or []} <= {"text", "code_inline"}
+
+
+def test_what_stands_in_backticks_is_code() -> None:
+    told = "Set `repeats: 3`, or use `visits: 2`."
+
+    assert prose(told) == told
+    assert prose("see a`b and `x|y`") == "see ``a`b`` and `x|y`"
 
 
 @pytest.mark.parametrize(
