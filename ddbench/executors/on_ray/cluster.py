@@ -1,6 +1,7 @@
 """The Ray cluster that hosts come from: reached, listed, asked, and left."""
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,10 +37,18 @@ def connected(address: str | None, *, ship_code: bool) -> Iterator["Cluster"]:
         said = str(cause).strip().splitlines() or [type(cause).__name__]
         shown = "this machine" if where == "auto" else where
         raise ClusterError(f"no Ray cluster at {shown}: {said[0]}", remedy=_START_ONE) from cause
+    _quieten(ray)
     try:
         yield Cluster(ray)
     finally:
         ray.shutdown()
+
+
+def _quieten(ray: Any) -> None:
+    """Ray prints pages of a lost node's state into the sweep's own lines, and has no switch."""
+    printing = ray._private.worker
+    if hasattr(printing, "print_to_stdstream"):
+        printing.print_to_stdstream = lambda *_, **__: None
 
 
 def import_ray() -> Any:
@@ -75,6 +84,20 @@ class Cluster:
 
     def is_alive(self, host: Host) -> bool:
         return any(node["NodeID"] == host.node_id and node["Alive"] for node in self.ray.nodes())
+
+    def outlives(self, host: Host) -> bool:
+        """Whether the host is still there after a worker on it is gone; Ray takes a while to know
+        of a node that is not."""
+        ping = self.ray.remote(_nothing).options(**self.on(host, {}), max_retries=0).remote()
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while self.is_alive(host) and time.monotonic() < deadline:
+            if self.ray.wait([ping], timeout=0.5)[0]:
+                try:
+                    self.ray.get(ping)
+                except self.ray.exceptions.RayError:
+                    return False
+                return True
+        return False
 
     def on(self, host: Host, resources: Mapping[str, float]) -> dict[str, Any]:
         """Ray's options for a task or an actor on this host and no other."""
@@ -132,6 +155,10 @@ class Cluster:
                 "; ".join(unlike),
                 remedy=f"Install ddbench {mine.version} there, or send this one: --ship-code.",
             )
+
+
+def _nothing() -> None:
+    pass
 
 
 def _name(node: Mapping[str, Any]) -> str:

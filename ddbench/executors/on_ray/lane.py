@@ -1,6 +1,5 @@
 """One host's share of a pass: a thread of the driver that runs one launch there at a time."""
 
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,10 +23,7 @@ from ddbench.records import Environment, Failure, Launch, ServerConfig, Trial
 MOST_LOSSES = 2
 """Of workers under one trial, after which it stays failed: it may be what kills them."""
 
-DEATH_NOTICED_S = 20.0
-"""Ray takes so long to call a node dead whose process is gone."""
-
-_ELSEWHERE = "Nothing: the trial is run again. If it recurs, look at the host's memory and dmesg."
+_RETRIED = "Do nothing: it is run again. If it recurs, look at the host's memory and `dmesg`."
 
 
 @dataclass(frozen=True)
@@ -104,8 +100,9 @@ class Lane:
         try:
             run_launch(job, pending, launched, record=told.record, is_spared=is_spared)
         except HostLost as lost:
-            self._note_loss(lost, job, pending, told)
-            return self._still_there()
+            is_there = not shared.main.is_stopped and shared.cluster.outlives(self._host)
+            self._note_loss(_loss(lost, self._host, is_there), job, pending, told)
+            return is_there
         except RemoteError as error:
             if error.kind != "ServerSurvived":
                 raise
@@ -115,10 +112,9 @@ class Lane:
         return True
 
     def _note_loss(
-        self, lost: HostLost, job: LaunchJob, pending: deque[Trial], told: "_Told"
+        self, failure: Failure, job: LaunchJob, pending: deque[Trial], told: "_Told"
     ) -> None:
         """The attempt under way failed; it is the next to be tried, but not for ever."""
-        failure = Failure("host_lost", f"{self._host.name}: {lost}", _ELSEWHERE)
         if not told.is_launched:
             where = Environment({"host.name": self._host.name}, {})
             told.record(LaunchEnded(Launch(job.server, (), None, None, where, failure)))
@@ -135,13 +131,11 @@ class Lane:
         elif told.under_way is None:
             told.record(TrialEnded(replace(unmeasured(trial, job.versions), failure=failure)))
 
-    def _still_there(self) -> bool:
-        deadline = time.monotonic() + DEATH_NOTICED_S
-        while time.monotonic() < deadline and not self._shared.main.is_stopped:
-            if not self._shared.cluster.is_alive(self._host):
-                return False
-            time.sleep(0.5)
-        return True
+
+def _loss(lost: HostLost, host: Host, is_there: bool) -> Failure:
+    if is_there:
+        return Failure("worker_lost", f"the worker on {host.name} was killed ({lost})", _RETRIED)
+    return Failure("host_lost", f"{host.name} left the cluster ({lost})", _RETRIED)
 
 
 class _Told:

@@ -70,7 +70,7 @@ def answer_of(ray: Any, host: Host, reference: Any) -> Any:
     except ray.exceptions.RayTaskError:
         raise  # a bug there
     except ray.exceptions.RayError as cause:
-        raise HostLost(str(cause).strip().splitlines()[0]) from cause
+        raise HostLost(type(cause).__name__) from cause
     if isinstance(answer, Refused):
         raise answer.error(host)
     return answer

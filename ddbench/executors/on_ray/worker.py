@@ -6,6 +6,7 @@ node is. Ray calls an actor without concurrency in its main thread, where signal
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -24,6 +25,7 @@ from ddbench.executors.on_ray.values import Host, LeftFile, Refused
 from ddbench.records import Environment, Failure, Launch, RunResult, Trial
 
 CHUNK_BYTES = 8 * 2**20
+NODE_WATCH_S = 0.5
 
 
 class Worker:
@@ -41,6 +43,7 @@ class Worker:
         variables: Mapping[str, str],
     ) -> None:
         assert threading.current_thread() is threading.main_thread()
+        threading.Thread(target=_die_with_node, args=(os.getppid(),), daemon=True).start()
         restore_variable(THREADS)
         os.environ.update(variables)
         self._host = host
@@ -110,6 +113,13 @@ class Worker:
     def remove(self, name: str) -> None:
         """It has been read."""
         (self._folder / name).unlink()
+
+
+def _die_with_node(node_pid: int) -> None:
+    """Soon after the node's own process; Ray takes seconds. The server's guard follows."""
+    while os.getppid() == node_pid:
+        time.sleep(NODE_WATCH_S)
+    os._exit(1)
 
 
 def _no_space(error: RunError) -> Failure:
