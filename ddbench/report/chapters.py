@@ -71,7 +71,8 @@ def headline(report: Report) -> Sentence:
             f"seed {load.seed}"
         )
         parts.append((f"{load.count} prompts of ", Said(load.prompts), asked))
-    parts.append((f"{report.launches} launches, {report.trials} trials",))
+    launches = f"{report.launches} launch{'' if report.launches == 1 else 'es'}"
+    parts.append((f"{launches}, {report.trials} trial{'' if report.trials == 1 else 's'}",))
     joined = [word for part in parts for word in ("; ", *part)][1:]
     return (*joined, ".")
 

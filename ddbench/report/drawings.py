@@ -123,5 +123,5 @@ def _factors(pair: Pair, cell: Cell, why: Decomposition) -> decomposition.Factor
 
 
 def _arms(rows: Sequence[Row]) -> tuple[str, ...]:
-    """So that an arm looks alike in every figure."""
-    return tuple(dict.fromkeys(row.arm for row in rows))
+    """Those that were timed, so that an arm looks alike in every figure."""
+    return tuple(dict.fromkeys(row.arm for row in rows if row.tokens_per_s is not None))

@@ -32,6 +32,7 @@ def render_page(report: Report) -> str:
         shown=_shown,
         code=_code,
         plain=plain,
+        lines=_lines,
         tip=_tip,
         sort_key=_sort_key,
     )
@@ -62,6 +63,10 @@ def _kind(word: Words) -> str:
 
 def _shown(word: Words) -> str:
     return visible(word if isinstance(word, str) else word.text)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(visible(line) for line in text.splitlines())
 
 
 def _code(word: Words) -> list[tuple[bool, str]]:

@@ -107,5 +107,5 @@ def plain(cell: Cell) -> str:
 
 
 def visible(text: str) -> str:
-    """Control and invisible characters, such as those that reverse a line, become visible."""
-    return "".join(c if c.isprintable() else "�" for c in text)
+    """On one line; control and invisible characters, such as those that reverse it, show."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
