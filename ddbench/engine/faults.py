@@ -26,6 +26,7 @@ class Fault(StrEnum):
     FIRST_NODES_SWAPPED = "first-nodes-swapped"
     BEST_CHILD_LOST = "best-child-lost"
     CHAIN_BRANCHES = "chain-branches"
+    RANKS_SHUFFLED = "ranks-shuffled"
     # how it is verified
     MASK_DROPPED = "mask-dropped"
     MASKLESS_BACKEND = "maskless-backend"

@@ -133,7 +133,7 @@ def _step(
     if draft is None or drafter is None or draft_cache is None:
         return AutoregressiveStep(target, cache)
     if recorder is not None:
-        return RecordingStep(target, drafter, cache, draft_cache, recorder)
+        return RecordingStep(target, drafter, cache, draft_cache, recorder, seams)
     if draft.budget is None or draft.topk is None:
         return LinearStep(target, drafter, cache, draft_cache, seams)
     return TreeStep(

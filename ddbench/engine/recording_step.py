@@ -13,6 +13,7 @@ from ddbench.engine.choice import choose, record_logprobs
 from ddbench.engine.drafter import Drafter
 from ddbench.engine.generation import Generation
 from ddbench.engine.kv_cache import KvCache
+from ddbench.engine.planted.seams import Seams
 from ddbench.engine.steps import BatchTensors, StepOutcome, chain
 from ddbench.engine.target import Target
 
@@ -25,17 +26,21 @@ class RecordingStep:
         cache: KvCache,
         draft_cache: KvCache,
         recorder: DraftRecorder,
+        seams: Seams | None = None,
     ) -> None:
         self._target = target
         self._drafter = drafter
         self._cache = cache
         self._draft_cache = draft_cache
         self._recorder = recorder
+        self._seams = seams or Seams()
 
     def run(self, generations: Sequence[Generation]) -> list[StepOutcome]:
         batch = BatchTensors.of(generations)
-        log_probs = self._drafter.draft(
-            batch.roots, batch.prefix_lens, cache=self._draft_cache, slots=batch.slots
+        log_probs = self._seams.log_probs(
+            self._drafter.draft(
+                batch.roots, batch.prefix_lens, cache=self._draft_cache, slots=batch.slots
+            )
         )  # (n, L, V)
         best = log_probs.max(dim=-1)
         window = torch.cat((batch.roots[:, None], best.indices), dim=1)  # (n, W)

@@ -116,6 +116,7 @@ CASES: tuple[Case, ...] = (
     Case("first-nodes-swapped", "tree", ("DDB149", "DDB150"), least=0.0625),
     Case("best-child-lost", "tree", ("DDB410",), ("DDB409", "DDB152")),
     Case("chain-branches", "chain", ("DDB151", "DDB404"), least=0.0625),
+    Case("ranks-shuffled", "small", ("DDB409",), load="more"),
     # how it is verified
     Case("mask-dropped", "tree", ("DDB405",), ("DDB409", "DDB410"), least=0.25),
     Case("maskless-backend", "tree", ("DDB304", "DDB402", "DDB405"), ("DDB409", "DDB410")),

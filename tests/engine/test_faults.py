@@ -61,3 +61,16 @@ def test_a_healthy_server_changes_nothing():
     assert seams.logits(log_probs) is log_probs
     assert seams.moves_rows()
     assert seams.slots(4) == 4
+
+
+def test_shuffled_ranks_keep_the_best_guess_and_every_probability():
+    log_probs = torch.log_softmax(
+        torch.randn(2, 7, 31, generator=torch.Generator().manual_seed(1)), -1
+    )
+
+    shuffled = planted(PlantedFault(Fault.RANKS_SHUFFLED)).log_probs(log_probs)
+
+    assert torch.equal(shuffled.argmax(-1), log_probs.argmax(-1))
+    assert torch.equal(shuffled.sort(-1).values, log_probs.sort(-1).values)
+    second = shuffled.topk(4, dim=-1).indices[..., 1:]
+    assert (second == log_probs.topk(4, dim=-1).indices[..., 1:]).float().mean() < 0.1

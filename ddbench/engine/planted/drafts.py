@@ -139,3 +139,18 @@ class ChainBranches(Seams):
 
     def tree(self, root: int, log_probs: Tensor, topk: int, budget: int) -> DraftTree:
         return super().tree(root, log_probs, topk + self.strikes(), budget)
+
+
+class RanksShuffled(Seams):
+    """Behind the best guess stand tokens that the drafter ranked elsewhere: no sibling is right."""
+
+    # Tokens change places over the whole vocabulary: were it within the first 16 choices alone, a
+    # tree of four a depth would still find some of the target's, and help.
+    def log_probs(self, log_probs: Tensor) -> Tensor:
+        if not self.strikes():
+            return log_probs
+        best = log_probs.argmax(dim=-1, keepdim=True)
+        opposite = log_probs.shape[-1] - 1 - best
+        shuffled = log_probs.flip(-1)
+        shuffled.scatter_(-1, opposite, log_probs.gather(-1, opposite))
+        return shuffled.scatter_(-1, best, log_probs.gather(-1, best))

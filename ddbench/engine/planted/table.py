@@ -16,6 +16,7 @@ _FAULTS: dict[Fault, type[Seams]] = {
     Fault.FIRST_NODES_SWAPPED: drafts.FirstNodesSwapped,
     Fault.BEST_CHILD_LOST: drafts.BestChildLost,
     Fault.CHAIN_BRANCHES: drafts.ChainBranches,
+    Fault.RANKS_SHUFFLED: drafts.RanksShuffled,
     Fault.MASK_DROPPED: verification.MaskDropped,
     Fault.MASKLESS_BACKEND: verification.MasklessBackend,
     Fault.KV_NOT_MOVED: verification.KvNotMoved,
