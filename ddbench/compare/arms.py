@@ -125,8 +125,8 @@ def linear_arm(
 ) -> ComparedArm:
     """The arm called `name`, or the linear one that is most like `beside`.
 
-    Most like: of its block size, then of its drafter, then with overlap scheduling and graphs as it
-    has them, then with its patches; the first of equals.
+    Most like: of its block size, then of its drafter, then with the fault planted in it, then with
+    overlap scheduling and graphs as it has them, then with its patches; the first of equals.
     Raises NotComparable where there is none.
     """
     if (named := _named(arms, name, "--linear")) is not None:
@@ -143,6 +143,7 @@ def _likeness(arm: ComparedArm, other: ComparedArm) -> tuple[bool, ...]:
     return (
         arm.speculation.block_size == other.speculation.block_size,
         arm.server.draft_model == other.server.draft_model,
+        arm.settings.get("fault") == other.settings.get("fault"),
         all(arm.settings.get(name) == other.settings.get(name) for name in _OFTEN_FORCED),
         arm.server.patches == other.server.patches,
     )

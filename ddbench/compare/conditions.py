@@ -64,7 +64,6 @@ _NEEDED = frozenset({"dtype", "max_running_requests", "page_size", "disable_over
 _OF_NO_CONSEQUENCE = frozenset(
     {
         "decode_log_interval",
-        "fault",
         "host",
         "log_level",
         "log_level_http",

@@ -31,6 +31,7 @@ class TreeVerdict:
 
     predicted: tokens/step replayed from the recorded drafts. ceiling: the same if no budget bound
     the tree: what coverage allows. measured: tokens/step, every concurrency pooled, by prompt.
+    greedy: temperature 0, where the replay of an answer is exact but for ties.
     """
 
     drafter: str
@@ -40,6 +41,7 @@ class TreeVerdict:
     ceiling: Interval
     measured: Interval | None
     speeds: tuple[Speed, ...]
+    greedy: bool
 
     @property
     def outcome(self) -> Outcome:
@@ -48,8 +50,8 @@ class TreeVerdict:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the measured interval holds the prediction; None without one."""
-        if not is_known(self.measured):
+        """Whether the measured interval holds the prediction; None without one, or of samples."""
+        if not self.greedy or not is_known(self.measured):
             return None
         return self.predicted.value in self.measured
 
@@ -69,8 +71,9 @@ class TreeVerdict:
         if self.agrees:
             return f"{text}, as predicted from the recorded drafts ({predicted})"
         return (
-            f"{text}, but the recorded drafts predict {predicted}: the tree is built or verified "
-            "otherwise than its drafter's ranks say"
+            f"{text}, but the recorded drafts predict {predicted}: the answers are others than the "
+            "recorded ones, or the tree is built or verified otherwise than the ranks say "
+            "(`ddbench predict RUN --validate`)"
         )
 
     @property
@@ -79,7 +82,7 @@ class TreeVerdict:
         if not timed:
             return "What it costs in time was not measured"
         said = ", ".join(
-            f"{_shown(speed.ratio)} ({speed.verdict}) at concurrency {speed.concurrency}"
+            f"{_shown(speed.ratio, places=2)} ({speed.verdict}) at concurrency {speed.concurrency}"
             for speed in timed
             if speed.ratio is not None
         )
@@ -98,9 +101,9 @@ def outcome_of(ratio: Interval) -> Outcome:
     return "helps" if ratio.low > 1.0 else "not decided"
 
 
-def _shown(ratio: Interval) -> str:
-    """Three decimals, so that a bound near 1 is seen on its side of it."""
-    text = f"{ratio.value:.3f}x"
+def _shown(ratio: Interval, *, places: int = 3) -> str:
+    """Three decimals of tokens/step, so that a bound near 1 is seen on its side of it."""
+    text = f"{ratio.value:.{places}f}x"
     if ratio.low is not None and ratio.high is not None:
-        text += f" [{ratio.low:.3f}, {ratio.high:.3f}]"
+        text += f" [{ratio.low:.{places}f}, {ratio.high:.{places}f}]"
     return f"{text} n={ratio.n}"

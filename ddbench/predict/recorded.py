@@ -43,6 +43,8 @@ class RecordedArm:
         own, other = self.server, server
         if (own.engine, own.model, own.patches) != (other.engine, other.model, other.patches):
             return False
+        if dict(own.flags).get("fault") != dict(other.flags).get("fault"):  # planted on purpose
+            return False
         if other.record_drafts or other.speculation.algorithm is None:
             return not other.record_drafts
         return (

@@ -42,7 +42,8 @@ def drafter_sentences(reports: Sequence[DrafterReport]) -> Iterator[Sentence]:
     """One a drafter: the verdict on its largest tree."""
     for report in reports:
         if (head := report.headline) is not None:
-            yield ("Drafter ", Said(head.drafter), ", ", Said(head.tree), ": ", head.sentence)
+            names = (Said(head.drafter), " (", Said(report.arm), "), ", Said(head.tree))
+            yield ("Drafter ", *names, ": ", head.sentence)
         for note in report.notes:
             yield ("Recording of ", Said(report.arm), ": ", Said(note))
 
@@ -51,6 +52,7 @@ def _verdicts(reports: Sequence[DrafterReport]) -> Section:
     rows = tuple(
         (
             Said(tree.drafter),
+            Said(report.arm),
             Said(tree.tree),
             Measured(tree.predicted, units="x"),
             Measured(tree.ceiling, units="x"),
@@ -60,7 +62,7 @@ def _verdicts(reports: Sequence[DrafterReport]) -> Section:
         for report in reports
         for tree in report.trees
     )
-    header = ("drafter", "tree", "predicted", "ceiling", "measured", "the tree")
+    header = ("drafter", "recorded by", "tree", "predicted", "ceiling", "measured", "the tree")
     sentences = (*drafter_sentences(reports), *_HOW)
     return Section("Drafter", sentences, header if rows else (), rows)
 

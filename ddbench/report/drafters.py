@@ -1,6 +1,6 @@
 """Every drafter that a run recorded: how good it is, and whether a tree helped."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,15 +61,16 @@ def _report(
         recorded = recorded_arm(folder, launches, results, arm=name)
     except DdbenchError as error:  # one torn recording must not take the comparison with it
         return DrafterReport(str(folder), name, None, (), (f"{error} {error.remedy}",))
+    greedy = all(r.trial.load.temperature == 0.0 for r in results if r.trial.arm == name)
     notes = list(recorded.notes)
-    if _is_sampled(name, results):
+    if not greedy:
         notes.append("Sampled answers: a replay of them is no prediction of other samples.")
     trees = [arm for arm in arms if arm.is_tree and recorded.speaks_for(arm.server)]
     trees.sort(key=lambda arm: (arm.speculation.budget or 0, arm.speculation.topk or 0))
     found = []
     for tree in reversed(trees):
         try:
-            found.append(_of_tree(recorded, arms, tree))
+            found.append(_of_tree(recorded, arms, tree, greedy=greedy))
         except NotComparable as error:
             notes.append(f"{tree.name} was left out: {'; '.join(str(error).splitlines())}")
     if not trees:
@@ -77,16 +78,14 @@ def _report(
     return DrafterReport(str(folder), name, drafter_facts(recorded), tuple(found), tuple(notes))
 
 
-def _is_sampled(name: str, results: Sequence[RunResult]) -> bool:
-    return any(r.trial.arm == name and r.trial.load.temperature > 0.0 for r in results)
-
-
-def _of_tree(recorded: RecordedArm, arms: Sequence[ComparedArm], tree: ComparedArm) -> TreeVerdict:
+def _of_tree(
+    recorded: RecordedArm, arms: Sequence[ComparedArm], tree: ComparedArm, *, greedy: bool
+) -> TreeVerdict:
     lines = [arm for arm in arms if arm.is_linear and recorded.speaks_for(arm.server)]
     line = linear_arm(lines, None, beside=tree)
     require_comparable(line, tree)
-    usable = list(_usable(line, tree))
-    pooled = [[t for c in usable for t in arm.at(c)] for arm in (line, tree)]
+    shared = shared_concurrencies(line, tree)
+    pooled = [[t for c in shared for t in arm.at(c)] for arm in (line, tree)]
     budget, topk = tree.speculation.budget or 1, tree.speculation.topk or 1
     gain = predicted_gain(recorded, budget=budget, topk=topk)
     return TreeVerdict(
@@ -96,19 +95,16 @@ def _of_tree(recorded: RecordedArm, arms: Sequence[ComparedArm], tree: ComparedA
         predicted=gain.ratio,
         ceiling=gain.ceiling,
         measured=tokens_per_step_ratio(*pooled),
-        speeds=tuple(_speed(line, tree, c) for c in usable),
+        speeds=tuple(_speed(line, tree, c) for c in shared),
+        greedy=greedy,
     )
 
 
-def _usable(line: ComparedArm, tree: ComparedArm) -> Iterator[int]:
-    """Concurrencies at which both arms can stand for themselves."""
-    for concurrency in shared_concurrencies(line, tree):
-        if not any(trouble_at(concurrency, arm.at(concurrency)) for arm in (line, tree)):
-            yield concurrency
-
-
 def _speed(line: ComparedArm, tree: ComparedArm, concurrency: int) -> Speed:
+    """No ratio where a trial cannot stand for its arm; what it accepted counts all the same."""
     mine, theirs = line.at(concurrency), tree.at(concurrency)
+    if trouble_at(concurrency, mine) or trouble_at(concurrency, theirs):
+        return Speed(concurrency, None, "not measured")
     ratio = throughput_ratio(mine, theirs)
     narrow = throughput_ratio(mine, theirs, confidence=TEST_CONFIDENCE)
     return Speed(concurrency, ratio, verdict(ratio, narrow=narrow))
@@ -125,4 +121,5 @@ def _promise(recorded: RecordedArm, budget: int, topk: int) -> TreeVerdict:
         ceiling=gain.ceiling,
         measured=None,
         speeds=(),
+        greedy=True,
     )
