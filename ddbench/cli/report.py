@@ -24,9 +24,11 @@ def markdown(
     ] = None,
 ) -> None:
     """Tables that render on GitHub, on stdout; with --out its figures too."""
-    from ddbench.report.files import write_markdown
+    from ddbench.report.files import MARKDOWN, require_new, write_markdown
     from ddbench.report.markdown import render_markdown
 
+    if out is not None:
+        require_new(out / MARKDOWN)
     report = _report(run)
     if out is None:
         typer.echo(render_markdown(report), nl=False)
@@ -42,9 +44,11 @@ def html(
     ] = None,
 ) -> None:
     """One page that needs no network: figures, tables to sort, dark and light."""
-    from ddbench.report.files import write_new
+    from ddbench.report.files import require_new, write_new
     from ddbench.report.page import render_page
 
+    if out is not None:
+        require_new(out)
     page = render_page(_report(run))
     if out is None:
         typer.echo(page, nl=False)

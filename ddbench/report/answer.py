@@ -40,7 +40,8 @@ def answer(
         words += [*_most_tokens_a_step(comparison), *_trees(comparison)]
     for drafter in drafters:
         if (head := drafter.headline) is not None:
-            words += ["Drafter ", Said(head.drafter), ", ", Said(head.tree), f": {head.sentence} "]
+            names = (Said(head.drafter), " (", Said(drafter.arm), "), ", Said(head.tree))
+            words += ["Drafter ", *names, f": {head.sentence} "]
     return tuple(words)
 
 

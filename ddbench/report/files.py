@@ -23,8 +23,7 @@ def write_markdown(report: Report, folder: Path) -> Path:
     }
     texts = {**figures, MARKDOWN: render_markdown(report, figure_files=True)}
     for name in texts:
-        if (folder / name).exists():
-            raise _exists(folder / name)
+        require_new(folder / name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
@@ -34,20 +33,21 @@ def write_markdown(report: Report, folder: Path) -> Path:
     return folder / MARKDOWN
 
 
+def require_new(path: Path) -> None:
+    """Raises RunError where `path` exists: before the work that it would be for."""
+    if path.exists():
+        raise RunError(f"{path} exists", remedy="Give --out a name that does not exist yet.")
+
+
 def write_new(path: Path, text: str) -> Path:
     """Raises RunError when `path` exists or cannot be written."""
+    require_new(path)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
-    except FileExistsError as cause:
-        raise _exists(path) from cause
     except OSError as cause:
         raise _not_written(path, cause) from cause
     return path
-
-
-def _exists(path: Path) -> RunError:
-    return RunError(f"{path} exists", remedy="Give --out a name that does not exist yet.")
 
 
 def _not_written(path: Path, cause: OSError) -> RunError:

@@ -87,15 +87,3 @@ def test_what_exists_is_never_overwritten(
     assert f"{mine} exists" in done.stderr
     assert mine.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [mine]
-
-
-def test_a_place_that_cannot_be_written_is_said(
-    ddbench: Ddbench, run: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("")
-
-    done = ddbench("report", "html", run, "--out", tmp_path / "file" / "report.html")
-
-    assert done.returncode == 2
-    assert "cannot write" in done.stderr
-    assert "Traceback" not in done.stderr
