@@ -30,6 +30,7 @@ class Cluster:
     folder: Path
     port: int = field(default_factory=lambda: free_port("127.0.0.1"))
     tags: dict[str, str] = field(default_factory=dict)
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -42,7 +43,7 @@ class Cluster:
         extra = ["--include-dashboard=false", f"--temp-dir={self.folder}"] if head else []
         tag = self.tags[name] = uuid.uuid4().hex
         log = (self.folder / f"{name}.txt").open("wb")
-        subprocess.Popen(
+        starter = subprocess.Popen(
             [
                 *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where, *extra),
                 *("--node-ip-address=127.0.0.1", f"--node-name={name}", "--num-cpus=1"),
@@ -56,6 +57,7 @@ class Cluster:
             env={**os.environ, **variables, TAG: tag, "DDBENCH_SCRATCH": str(self.folder)},
         )
         log.close()
+        self.started.append(starter)
         deadline = time.monotonic() + START_WAIT_S
         while "Ray runtime started" not in (said := (self.folder / f"{name}.txt").read_text()):
             assert time.monotonic() < deadline, said
@@ -72,10 +74,10 @@ class Cluster:
         return found
 
     def kill(self, name: str) -> None:
-        """As a machine that loses its power, but for the servers: they must go by themselves."""
+        """The node's own process; its workers and their servers must go by themselves."""
         for process in self.processes(name):
-            if not _is_server(process):
-                with suppress(psutil.NoSuchProcess):
+            with suppress(psutil.NoSuchProcess):
+                if process.name() == "raylet" or "--block" in process.cmdline():
                     process.send_signal(signal.SIGKILL)
 
     def servers(self, name: str) -> list[psutil.Process]:
@@ -88,6 +90,8 @@ class Cluster:
                     with suppress(psutil.NoSuchProcess):
                         process.send_signal(signal.SIGKILL)
                 psutil.wait_procs(left, timeout=5)
+        for starter in self.started:
+            starter.wait()
 
 
 def _is_server(process: psutil.Process) -> bool:

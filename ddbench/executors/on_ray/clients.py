@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ddbench.errors import DdbenchError, LoadError
 from ddbench.executors.on_ray.board import BoardHandle
-from ddbench.executors.on_ray.clock import drifted, measure_offset
+from ddbench.executors.on_ray.clock import Offset, drifted, measure_offset
 from ddbench.executors.on_ray.cluster import Cluster, import_ray
 from ddbench.executors.on_ray.values import Host, Refused
 from ddbench.load.closed_loop import timed_closed_loop
@@ -90,7 +90,7 @@ def send_from_clients(
         for number, place in enumerate(places)
     ]
     try:
-        return _Load(cluster.ray, clients, places).send(url, prompts, load)
+        shards, offsets = send_together(cluster.ray, clients, url, prompts, load)
     except cluster.ray.exceptions.RayActorError as cause:
         raise LoadError(
             f"a client of the load was lost: {cause}".splitlines()[0],
@@ -99,6 +99,9 @@ def send_from_clients(
     finally:
         for client in clients:
             cluster.ray.kill(client)
+    outcome = on_one_clock(shards, offsets)
+    where = tuple(place.name for place in places)
+    return replace(outcome, client=replace(outcome.client, client_hosts=where))
 
 
 def reachable(
@@ -112,41 +115,42 @@ def reachable(
     return base_url, [server] if url.hostname in _HERE_ONLY else hosts
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
-    ray: Any
-    clients: Sequence[Any]
-    places: Sequence[Host]
+def send_together(
+    ray: Any, clients: Sequence[Any], url: str, prompts: Sequence[Prompt], load: LoadConfig
+) -> tuple[list[Shard], list[Offset]]:
+    """The load, shared by `clients`; each one's part by its own clock, and what that is above ours.
 
-    def send(self, url: str, prompts: Sequence[Prompt], load: LoadConfig) -> LoadOutcome:
-        before = [measure_offset(self._clock_of(client)) for client in self.clients]
-        start_at = time.perf_counter() + PREPARE_S
-        shares = parts(prompts, load, len(self.clients))
-        answers = [
-            client.send.remote(url, *share, start_at + offset.offset_s)
-            for client, share, offset in zip(self.clients, shares, before, strict=True)
-        ]
-        shards = [self._shard(answer) for answer in self.ray.get(answers)]
-        after = [measure_offset(self._clock_of(client)) for client in self.clients]
-        offsets = [drifted(*pair) for pair in zip(before, after, strict=True)]
-        outcome = merged(
-            [
-                (at - offset.offset_s, shard)
-                for (at, shard), offset in zip(shards, offsets, strict=True)
-            ]
-        )
-        client = replace(
-            outcome.client,
-            client_hosts=tuple(place.name for place in self.places),
-            clock_offsets_s=tuple(offset.offset_s for offset in offsets),
-            clock_error_s=max(offset.error_s for offset in offsets),
-        )
-        return replace(outcome, client=client)
+    Raises LoadError.
+    """
+    before = [_offset(ray, client) for client in clients]
+    start_at = time.perf_counter() + PREPARE_S
+    shares = parts(prompts, load, len(clients))
+    answers = [
+        client.send.remote(url, *share, start_at + offset.offset_s)
+        for client, share, offset in zip(clients, shares, before, strict=True)
+    ]
+    shards = [_shard(answer) for answer in ray.get(answers)]
+    after = [_offset(ray, client) for client in clients]
+    return shards, [drifted(*pair) for pair in zip(before, after, strict=True)]
 
-    def _clock_of(self, client: Any) -> Callable[[], float]:
-        return lambda: float(self.ray.get(client.clock.remote()))
 
-    def _shard(self, answer: Shard | Refused) -> Shard:
-        if isinstance(answer, Refused):
-            raise LoadError(answer.message, remedy=answer.remedy)
-        return answer
+def on_one_clock(shards: Sequence[Shard], offsets: Sequence[Offset]) -> LoadOutcome:
+    """As one load, all its times by our clock; the offsets are kept with it."""
+    ours = [(at - o.offset_s, shard) for (at, shard), o in zip(shards, offsets, strict=True)]
+    outcome = merged(ours)
+    client = replace(
+        outcome.client,
+        clock_offsets_s=tuple(offset.offset_s for offset in offsets),
+        clock_error_s=max(offset.error_s for offset in offsets),
+    )
+    return replace(outcome, client=client)
+
+
+def _offset(ray: Any, client: Any) -> Offset:
+    return measure_offset(lambda: float(ray.get(client.clock.remote())))
+
+
+def _shard(answer: Shard | Refused) -> Shard:
+    if isinstance(answer, Refused):
+        raise LoadError(answer.message, remedy=answer.remedy)
+    return answer
