@@ -11,19 +11,18 @@ from pathlib import Path
 
 from ddbench.errors import ServerError
 from ddbench.records import RunningServer, ServerCommand
-from ddbench.server.ports import base_url, require_free
-from ddbench.server.readiness import wait_until_ready
+from ddbench.server.ports import require_free
 from ddbench.server.redact import redact_log, secret_values
 from ddbench.server.running import require_program
 from ddbench.server.systemd import keeper
 from ddbench.server.systemd.commands import Scope, systemctl
 from ddbench.server.systemd.drop_in import write_drop_in
 from ddbench.server.systemd.kept_process import server_pid
+from ddbench.server.systemd.ready_unit import url_when_ready
 from ddbench.server.systemd.runtime_folder import make_runtime_folder
 from ddbench.server.systemd.stopping import stop_unit
 from ddbench.server.systemd.undo import UnitsFile
 from ddbench.server.systemd.unit_text import command_line, environment_lines, in_file
-from ddbench.server.systemd.why import why_ended
 
 
 @contextmanager
@@ -58,17 +57,13 @@ def driven_unit(
         with suppress(ServerError):  # it had not failed
             systemctl(scope, "reset-failed", unit)
         systemctl(scope, "start", "--no-block", unit)
-
-        def require_running() -> None:
-            if (error := why_ended(scope, unit, log_path)) is not None:
-                raise error
-
-        url = base_url(host, port)
-        wait_until_ready(
-            require_running,
-            url,
-            expected_model=expected_model,
+        url = url_when_ready(
+            scope,
+            unit,
+            host=host,
+            port=port,
             log_path=log_path,
+            expected_model=expected_model,
             timeout_s=ready_timeout_s,
         )
         yield RunningServer(

@@ -13,13 +13,11 @@ import psutil
 from ddbench.errors import ServerError
 from ddbench.records import RunningServer, ServerCommand
 from ddbench.server import die_with_parent
-from ddbench.server.ports import base_url
-from ddbench.server.readiness import wait_until_ready
 from ddbench.server.redact import redact_log, secret_values
 from ddbench.server.systemd.cgroup import members
 from ddbench.server.systemd.commands import Scope
+from ddbench.server.systemd.ready_unit import url_when_ready
 from ddbench.server.systemd.unit_state import read_unit_state
-from ddbench.server.systemd.why import why_ended
 
 JOURNAL_LAG_S = 0.5  # journald tells its readers of new lines every 250 ms
 _OURS = ("--host", "--port", "--enable-metrics", "--max-running-requests")
@@ -54,19 +52,15 @@ def observed_unit(
             "the flags of each arm.",
         )
     log_path.touch()
-
-    def require_running() -> None:
-        if (error := why_ended(scope, unit, log_path)) is not None:
-            raise error
-
-    url = base_url(host, port)
     try:
         with _followed(unit, log_path):
-            wait_until_ready(
-                require_running,
-                url,
-                expected_model=expected_model,
+            url = url_when_ready(
+                scope,
+                unit,
+                host=host,
+                port=port,
                 log_path=log_path,
+                expected_model=expected_model,
                 timeout_s=ready_timeout_s,
             )
             yield RunningServer(

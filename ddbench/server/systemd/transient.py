@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from ddbench.records import RunningServer, ServerCommand
-from ddbench.server.ports import base_url, require_free
-from ddbench.server.readiness import wait_until_ready
+from ddbench.server.ports import require_free
 from ddbench.server.redact import redact_argv, redact_log, secret_values
 from ddbench.server.running import require_program
 from ddbench.server.systemd import keeper
@@ -23,6 +22,7 @@ from ddbench.server.systemd.commands import Scope, run
 from ddbench.server.systemd.kept_process import server_pid
 from ddbench.server.systemd.last_words import recording_command
 from ddbench.server.systemd.limits import require_memory_limit
+from ddbench.server.systemd.ready_unit import require_not_ended, url_when_ready
 from ddbench.server.systemd.runtime_folder import (
     make_runtime_folder,
     remove_runtime_folder,
@@ -32,7 +32,6 @@ from ddbench.server.systemd.stopping import stop_unit
 from ddbench.server.systemd.undo import UnitsFile
 from ddbench.server.systemd.unit_state import read_unit_state
 from ddbench.server.systemd.unit_text import command_line, expanded_later
-from ddbench.server.systemd.why import why_ended
 
 DEFAULT_STOP_S = 20.0
 
@@ -64,19 +63,15 @@ def transient_server(
     log_path.touch()
     try:
         run(_systemd_run(unit, scope, command, options, log_path, stop_s))
-
-        def require_running() -> None:
-            if (error := why_ended(scope, unit, log_path)) is not None:
-                raise error
-
-        require_running()
+        require_not_ended(scope, unit, log_path)
         require_memory_limit(scope, unit)
-        url = base_url(host, port)
-        wait_until_ready(
-            require_running,
-            url,
-            expected_model=expected_model,
+        url = url_when_ready(
+            scope,
+            unit,
+            host=host,
+            port=port,
             log_path=log_path,
+            expected_model=expected_model,
             timeout_s=ready_timeout_s,
         )
         yield RunningServer(
