@@ -41,7 +41,7 @@ def engine_url() -> Iterator[str]:
 
 def _answers(url: str) -> bool:
     try:
-        return requests.get(f"{url}/health_generate", timeout=5).ok
+        return requests.get(f"{url}/health_generate", timeout=30).ok
     except requests.RequestException:
         return False
 

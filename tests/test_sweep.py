@@ -222,7 +222,7 @@ def test_kill_9_of_the_sweep_leaves_no_server(write_sweep, tmp_path):
     os.kill(running.pid, signal.SIGKILL)
     running.communicate()
 
-    psutil.wait_procs([engine], timeout=5)
+    psutil.wait_procs([engine], timeout=20)
     assert not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE
 
 

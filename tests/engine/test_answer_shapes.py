@@ -262,7 +262,7 @@ def test_model_info(arm, url):
         del theirs[name]
 
     for route in ("model_info", "get_model_info"):
-        assert differences(requests.get(f"{url}/{route}", timeout=5).json(), theirs) == []
+        assert differences(requests.get(f"{url}/{route}", timeout=30).json(), theirs) == []
 
 
 def test_server_info_has_sglangs_names_for_what_it_has(arm, url):
@@ -271,7 +271,7 @@ def test_server_info_has_sglangs_names_for_what_it_has(arm, url):
     theirs["internal_states"] = [{**theirs, **state}]  # it repeats the arguments; trimmed there
 
     for route in ("server_info", "get_server_info"):
-        ours = requests.get(f"{url}/{route}", timeout=5).json()
+        ours = requests.get(f"{url}/{route}", timeout=30).json()
 
         assert ours.keys() >= READ_BY_DDBENCH
         assert [d for d in differences(ours, theirs) if "missing" not in d] == []
@@ -280,7 +280,7 @@ def test_server_info_has_sglangs_names_for_what_it_has(arm, url):
 
 
 def test_models(url):
-    answer = requests.get(f"{url}/v1/models", timeout=5).json()
+    answer = requests.get(f"{url}/v1/models", timeout=30).json()
 
     assert [card["id"] for card in answer["data"]] == ["builtin"]
 
@@ -290,7 +290,7 @@ def test_metrics_have_sglangs_names_labels_and_kinds(arm, url):
         f"{url}/generate", json={"text": "def add", "sampling_params": GREEDY}, timeout=30
     )
 
-    ours = requests.get(f"{url}/metrics", timeout=5).text
+    ours = requests.get(f"{url}/metrics", timeout=30).text
     theirs = (CAPTURED / arm / "metrics.txt").read_text()
 
     def series(text: str) -> set[tuple[str, tuple[str, ...]]]:

@@ -53,7 +53,7 @@ CHAT = [
 
 @pytest.mark.parametrize(("body", "sentence"), GENERATE, ids=lambda v: str(v)[:60])
 def test_generate_refuses(body, sentence, autoregressive):
-    response = requests.post(f"{autoregressive.url}/generate", json=body, timeout=10)
+    response = requests.post(f"{autoregressive.url}/generate", json=body, timeout=30)
 
     assert response.status_code == 400
     assert sentence in response.json()["error"]["message"]
@@ -61,7 +61,7 @@ def test_generate_refuses(body, sentence, autoregressive):
 
 @pytest.mark.parametrize(("body", "sentence"), CHAT, ids=lambda v: str(v)[:60])
 def test_chat_refuses_in_openais_form(body, sentence, autoregressive):
-    response = requests.post(f"{autoregressive.url}/v1/chat/completions", json=body, timeout=10)
+    response = requests.post(f"{autoregressive.url}/v1/chat/completions", json=body, timeout=30)
 
     assert response.status_code == 400
     error = response.json()
@@ -72,14 +72,14 @@ def test_chat_refuses_in_openais_form(body, sentence, autoregressive):
 @pytest.mark.parametrize("route", ["/generate", "/v1/completions", "/v1/chat/completions"])
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b'{"text": NaN}', b"null"])
 def test_what_is_not_a_json_object_is_refused(route, body, autoregressive):
-    response = requests.post(f"{autoregressive.url}{route}", data=body, timeout=10)
+    response = requests.post(f"{autoregressive.url}{route}", data=body, timeout=30)
 
     assert response.status_code == 400
 
 
 def test_unknown_routes_and_methods_say_so(autoregressive):
-    missing = requests.get(f"{autoregressive.url}/get_load", timeout=5)
-    wrong = requests.get(f"{autoregressive.url}/generate", timeout=5)
+    missing = requests.get(f"{autoregressive.url}/get_load", timeout=30)
+    wrong = requests.get(f"{autoregressive.url}/generate", timeout=30)
 
     assert (missing.status_code, missing.json()) == (404, {"detail": "Not Found"})
     assert (wrong.status_code, wrong.json()) == (405, {"detail": "Method Not Allowed"})

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from pathlib import Path
+from statistics import median
 
 import pytest
 import requests
@@ -97,7 +98,7 @@ def test_a_line_a_step_says_what_the_trace_says(ddtree, trace_path):
 def test_a_window_is_the_steps_since_the_line_before(autoregressive):
     """Interval 4: 20 decode steps are 5 lines; a flush in between starts a new window."""
     write(autoregressive.url, max_new_tokens=4)
-    requests.post(f"{autoregressive.url}/flush_cache", timeout=5)
+    requests.post(f"{autoregressive.url}/flush_cache", timeout=30)
     before = len(lines(autoregressive.log, "Decode batch"))
 
     prompt = write(autoregressive.url)["meta_info"]["prompt_tokens"]
@@ -109,7 +110,7 @@ def test_a_window_is_the_steps_since_the_line_before(autoregressive):
 
 
 def test_the_throughput_of_a_line_counts_the_time_since_the_line_before(autoregressive):
-    requests.post(f"{autoregressive.url}/flush_cache", timeout=5)
+    requests.post(f"{autoregressive.url}/flush_cache", timeout=30)
     write(autoregressive.url, max_new_tokens=5)
     time.sleep(1.0)
     before = len(lines(autoregressive.log, "Decode batch"))
@@ -121,15 +122,15 @@ def test_the_throughput_of_a_line_counts_the_time_since_the_line_before(autoregr
         for line in lines(autoregressive.log, "Decode batch")[before:]
     ]
     assert rates[0] <= 4 / 1.0  # four tokens, and a second of idling
-    assert min(rates[1:]) > rates[0]
+    assert median(rates[1:]) > rates[0]
 
 
 def test_the_lifetime_mean_moves_with_the_lines_and_is_forgotten_at_a_flush(linear):
     def mean() -> float | None:
-        info = requests.get(f"{linear.url}/server_info", timeout=5).json()
+        info = requests.get(f"{linear.url}/server_info", timeout=30).json()
         return info["internal_states"][0].get("avg_spec_accept_length")
 
-    requests.post(f"{linear.url}/flush_cache", timeout=5)
+    requests.post(f"{linear.url}/flush_cache", timeout=30)
     forgotten = mean()
     answer = write(linear.url, max_new_tokens=60)
 
@@ -141,13 +142,13 @@ def test_the_lifetime_mean_moves_with_the_lines_and_is_forgotten_at_a_flush(line
 
 def test_counters_count_what_the_answers_say(linear):
     def counted(name: str) -> float:
-        text = requests.get(f"{linear.url}/metrics", timeout=5).text
+        text = requests.get(f"{linear.url}/metrics", timeout=30).text
         return sum(map(float, re.findall(rf"^sglang:{name}\{{.*\}} (\S+)$", text, re.MULTILINE)))
 
     names = ("spec_verify_calls_total", "generation_tokens_total", "prompt_tokens_total")
     before = [counted(name) for name in names]
     metas = [write(linear.url, max_new_tokens=n)["meta_info"] for n in (1, 17, 40)]
-    requests.get(f"{linear.url}/health_generate", timeout=5)
+    requests.get(f"{linear.url}/health_generate", timeout=30)
 
     grown = [counted(name) - was for name, was in zip(names, before, strict=True)]
     assert grown == [

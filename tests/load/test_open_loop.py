@@ -69,7 +69,7 @@ def test_requests_are_sent_when_due_however_slow_the_server(
     with start("scheduled_server.py", "--ttft-ms", 200, "--gap-ms", 60, "--events", 6) as base_url:
         for _ in range(ATTEMPTS):
             outcome = send(base_url, [str(n) for n in range(20)], load)
-            log = requests.get(f"{base_url}/log", timeout=5).json()
+            log = requests.get(f"{base_url}/log", timeout=30).json()
             received = sorted(record["received_at"] for record in log)
             errors = [abs((at - received[0]) - n * 0.05) for n, at in enumerate(received)]
             if statistics.median(errors) < 0.005:
@@ -87,11 +87,11 @@ def test_requests_are_sent_when_due_however_slow_the_server(
 
 
 def test_connections_are_used_again(rude_url: str) -> None:
-    outcome = send(rude_url, ["healthy"] * 30, open_load(30, 60.0))
+    outcome = send(rude_url, ["healthy"] * 90, open_load(90, 90.0))
 
     assert all(isinstance(request, RequestCompleted) for request in outcome.requests)
     assert outcome.client.connections is not None
-    assert outcome.client.connections < 30
+    assert outcome.client.connections < 90
     assert outcome.client.connect_max_s is not None
 
 
@@ -113,7 +113,7 @@ def test_a_server_that_dies_ends_the_load_early(start: Callable[..., Any]) -> No
     last = outcome.requests[-1]
     assert isinstance(last, RequestFailed)
     assert last.reason.startswith("not sent: no connection: Connection refused, 3 times")
-    assert time.monotonic() - began_at < 15
+    assert time.monotonic() - began_at < 45  # 600 more at 10 a second would take 60
 
 
 def test_an_open_loop_without_a_rate_is_refused(rude_url: str) -> None:

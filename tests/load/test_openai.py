@@ -69,7 +69,7 @@ def test_what_is_asked_for(start: Callable[..., Any]) -> None:
     )
     with start("openai_server.py") as base_url:
         run_load(base_url, prompts, load)
-        first, second = requests.get(f"{base_url}/asked", timeout=5).json()
+        first, second = requests.get(f"{base_url}/asked", timeout=30).json()
 
     assert first["path"] == "/v1/chat/completions"
     assert first["model"] == "org/model"

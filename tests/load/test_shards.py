@@ -68,7 +68,7 @@ def test_processes_share_a_load(start: Callable[..., Any]) -> None:
             on_progress=told.append,
             streams_per_process=2,
         )
-        log = requests.get(f"{base_url}/log", timeout=5).json()
+        log = requests.get(f"{base_url}/log", timeout=30).json()
 
     assert [request.prompt_id for request in outcome.requests] == [str(n) for n in range(15)]
     assert all(isinstance(request, RequestCompleted) for request in outcome.requests)
@@ -81,7 +81,7 @@ def test_processes_share_a_load(start: Callable[..., Any]) -> None:
     truth = {record["prompt"]: record["received_at"] for record in log}
     for request in outcome.requests:
         due = truth[request.prompt_id] - min(truth.values())
-        assert abs(request.sent_s - due) < 0.2, "on one clock"
+        assert abs(request.sent_s - due) < 1.0, "on one clock"
     assert told[-1].total == 15
     assert not multiprocessing.active_children(), "none is left"
 
@@ -103,7 +103,7 @@ def test_no_process_outlives_a_killed_parent(rude_url: str, tmp_path: Any) -> No
 
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait()
-        gone, alive = psutil.wait_procs(children, timeout=5)
+        gone, alive = psutil.wait_procs(children, timeout=20)
 
     assert len(gone) >= 2
     assert not alive

@@ -83,7 +83,7 @@ with running_server(
 
 def test_lends_a_ready_server_and_stops_it(run, rude_server):
     with run(rude_server()) as server:
-        assert requests.get(f"{server.base_url}/health_generate", timeout=5).ok
+        assert requests.get(f"{server.base_url}/health_generate", timeout=30).ok
         assert is_alive(server)
         assert server.startup_s > 0
 
@@ -316,7 +316,7 @@ def test_a_log_that_was_rotated_is_freed_of_secrets_too(run, rude_server, tmp_pa
     rotated = tmp_path / "server.log.1"
 
     with run(rude_server("--talk")) as server:
-        requests.get(f"{server.base_url}/correct-horse-battery", timeout=5)
+        requests.get(f"{server.base_url}/correct-horse-battery", timeout=30)
         (tmp_path / "server.log").rename(rotated)
 
     assert "asked for /" in rotated.read_text()

@@ -92,7 +92,7 @@ def answers(own_port):
 
     def ask() -> bool:
         try:
-            said = requests.get(f"http://127.0.0.1:{own_port}/server_info", timeout=5).json()
+            said = requests.get(f"http://127.0.0.1:{own_port}/server_info", timeout=30).json()
         except requests.RequestException:
             return False
         return said == {"model_path": "theirs"}
@@ -165,7 +165,7 @@ def test_the_log_has_the_server_s_lines_and_so_has_the_unit_s_journal(
     of_unit = ["journalctl", "--quiet", "--output=cat", f"_SYSTEMD_USER_UNIT={UNIT}"]
 
     with units_restored(run_folder), lend(rude_server("--talk")) as server:
-        requests.get(f"{server.base_url}/{run_folder.name}", timeout=5)
+        requests.get(f"{server.base_url}/{run_folder.name}", timeout=30)
         log = server.log_path.read_text()
         wait_until(lambda: log in subprocess.check_output(of_unit, text=True))
 
@@ -331,7 +331,7 @@ def test_a_running_unit_is_measured_as_it_is_when_nothing_is_allowed(
 
     with lend(ServerCommand(command, {}, "our-model"), config(allow=None, port=port)) as server:
         assert server.pid == pid
-        requests.get(f"{server.base_url}/say/hello", timeout=5)
+        requests.get(f"{server.base_url}/say/hello", timeout=30)
 
     assert read_unit_state("user", UNIT).main_pid == pid
     assert not (run_folder / "units.jsonl").exists()
@@ -346,7 +346,7 @@ def test_lines_of_a_measured_unit_are_in_our_log_after_the_lag(
 
     with lend(ServerCommand(command, {}, "our-model"), config(allow=None, port=port)) as server:
         for number in range(3):
-            requests.get(f"{server.base_url}/{number}", timeout=5)
+            requests.get(f"{server.base_url}/{number}", timeout=30)
         wait_until(lambda: "asked for /2\n" in server.log_path.read_text(), server.log_lag_s)
 
 

@@ -56,7 +56,7 @@ def python(code: str, **env: str) -> ServerCommand:
 
 def test_lends_a_ready_server_and_leaves_no_unit(run, rude_server, our_units):
     with run(rude_server()) as server:
-        assert requests.get(f"{server.base_url}/health_generate", timeout=5).ok
+        assert requests.get(f"{server.base_url}/health_generate", timeout=30).ok
         assert is_alive(server)
         assert psutil.Process(server.pid).cmdline()[1].endswith("rude_server.py")
         assert server.unit in our_units()
@@ -125,7 +125,7 @@ def test_limits_are_in_effect(run, rude_server, systemctl):
 def test_the_log_goes_to_the_file_and_to_the_journal(run, rude_server, wait_until):
     with run(rude_server("--talk")) as server:
         for number in range(100):
-            requests.get(f"{server.base_url}/{number}", timeout=5)
+            requests.get(f"{server.base_url}/{number}", timeout=30)
         of_unit = ["journalctl", "--quiet", "--output=cat", f"_SYSTEMD_USER_UNIT={server.unit}"]
         log = server.log_path.read_text()
         wait_until(lambda: subprocess.check_output(of_unit, text=True) == log)
@@ -150,7 +150,7 @@ HTTPServer(("127.0.0.1", {port}), Handler).serve_forever()
 """
     with run(python(code)) as server:
         for number in range(50):
-            assert requests.get(f"{server.base_url}/{number}", timeout=5).ok
+            assert requests.get(f"{server.base_url}/{number}", timeout=30).ok
             assert f"asked for /{number}\n" in server.log_path.read_text()
 
 

@@ -68,7 +68,7 @@ def test_serve_prints_the_unit_of_an_arm_that_then_answers(
 
     def said():
         try:
-            return requests.get(f"http://127.0.0.1:{port}/server_info", timeout=5).json()
+            return requests.get(f"http://127.0.0.1:{port}/server_info", timeout=30).json()
         except requests.RequestException:
             return None
 
