@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from ddbench.predict.recorded import RecordedArm
     from ddbench.records import RunResult
+    from ddbench.stats.service_level import Limit
 
 
 def predict(
@@ -22,7 +24,11 @@ def predict(
         str | None, typer.Option(help="Of those that the run timed; default: all.")
     ] = None,
     slo: Annotated[
-        float | None, typer.Option(metavar="MS", help="Recommend what keeps this time a token.")
+        str | None,
+        typer.Option(
+            metavar="LIMITS",
+            help="Recommend what keeps `tpot_s<0.02,ttft_s<1`; a number alone is ms a token.",
+        ),
     ] = None,
     arm: Annotated[
         str | None, typer.Option(help="The recording arm, where a run has several.")
@@ -42,6 +48,7 @@ def predict(
     from ddbench.predict.recorded import recorded_arm
     from ddbench.runs.store import RunStore
 
+    limits = _limits(slo)
     with RunStore.open(run) as store:
         results = list(store.results())
         launches = store.launches()
@@ -65,12 +72,24 @@ def predict(
             concurrencies=(
                 None if concurrency is None else numbers(concurrency, option="--concurrency")
             ),
-            slo_tpot_s=None if slo is None else slo / 1000.0,
+            limits=limits,
         ),
         plan_text=plan_text,
         outputs=Outputs(next_sweep=write_sweep, heat_map=heat_map),
         as_json=as_json,
     )
+
+
+def _limits(text: str | None) -> tuple[Limit, ...]:
+    from ddbench.predict.forecast import require_predictable
+    from ddbench.stats.service_level import read_limits
+
+    if text is None:
+        return ()
+    alone = re.fullmatch(r"\s*[\d.]+\s*", text)
+    limits = read_limits(f"tpot_ms<{text}" if alone else text)
+    require_predictable(limits)
+    return limits
 
 
 def _validate(recorded: RecordedArm, results: list[RunResult], *, as_json: bool) -> None:

@@ -26,6 +26,7 @@ from ddbench.report.heat_map import heat_map
 from ddbench.report.numbers import BY_DEFINITION, MS_PER_S, interval_text
 from ddbench.report.prediction import setting_name
 from ddbench.stats.interval import Interval
+from ddbench.stats.service_level import Limit
 
 ROWS = 5
 """The fastest settings of each concurrency that are shown."""
@@ -39,7 +40,7 @@ class Asked:
     budgets: tuple[int, ...]
     topks: tuple[int, ...]
     concurrencies: tuple[int, ...] | None  # None: all that were timed
-    slo_tpot_s: float | None
+    limits: tuple[Limit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def _table(
         pad_edge=False,
     )
     fastest = _without_twins(ranked)
-    kept = recommended(ranked, slo_tpot_s=asked.slo_tpot_s)
+    kept = recommended(ranked, asked.limits)
     shown = fastest + [
         candidate
         for candidate in ranked
@@ -253,9 +254,10 @@ def _verdict(
     asked: Asked,
     typical_error: float | None,
 ) -> Iterator[str]:
-    best = recommended(ranked, slo_tpot_s=asked.slo_tpot_s)
+    best = recommended(ranked, asked.limits)
     if best is None:
-        yield f"Concurrency {concurrency}: no setting keeps the time a token that was asked for."
+        level = ", ".join(map(str, asked.limits))
+        yield f"Concurrency {concurrency}: no setting is predicted to keep {level}."
     else:
         gain = forecaster.forecast(best).over_linear
         against = "" if gain is None else f", {interval_text(gain, units='x')} linear"
@@ -363,7 +365,7 @@ def _json(
 def _concurrency_json(
     forecaster: Forecaster, concurrency: int, ranked: Sequence[Candidate], asked: Asked
 ) -> dict[str, Any]:
-    best = recommended(ranked, slo_tpot_s=asked.slo_tpot_s)
+    best = recommended(ranked, asked.limits)
     return {
         "recommended": None if best is None else _forecast_json(forecaster.forecast(best)),
         "settings": [_candidate_json(candidate) for candidate in ranked],

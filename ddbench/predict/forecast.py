@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ddbench.errors import NotComparable
 from ddbench.plan.drafting import largest_tree
 from ddbench.predict.acceptance import Acceptance, acceptance
 from ddbench.predict.recorded import RecordedArm
@@ -14,13 +15,17 @@ from ddbench.predict.step_time import Cell, Cost, NotPredicted, tree_cost
 from ddbench.records import Speculation
 from ddbench.stats.interval import Interval
 from ddbench.stats.ratio import paired_ratio, pooled_ratio
+from ddbench.stats.service_level import Limit
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One setting at one concurrency. timed: the arm that measured its step time, if one did."""
+    """One setting at one concurrency. timed: the arm that measured its step time, if one did.
+
+    tpot_s: mean over answers of the time a token after the first.
+    """
 
     concurrency: int
     speculation: Speculation
@@ -187,13 +192,18 @@ class Forecaster:
             cost=cost,
             steps=steps,
             tokens_per_s=self._tokens_per_s(steps, cost),
-            tpot_s=cost.step_s * float(steps.sum()) / max(self.decoded_tokens, 1),
+            tpot_s=cost.step_s * self._steps_a_token(steps),
             cut_share=cut_share,
         )
 
     def _tokens_per_s(self, steps: Counts, cost: Cost) -> float:
         seconds = cost.first_token_s * steps.size + cost.step_s * float(steps.sum())
         return float(self._tokens.sum()) * cost.occupancy / seconds
+
+    def _steps_a_token(self, steps: Counts) -> float:
+        """Mean over answers of more than one token, as a measured time a token is."""
+        long = self._tokens > 1
+        return float((steps[long] / (self._tokens[long] - 1)).mean()) if long.any() else 0.0
 
     def _seconds(self, candidate: Candidate) -> Floats:
         """(prompts,) from send to the last token."""
@@ -202,9 +212,28 @@ class Forecaster:
         return seconds
 
 
-def recommended(candidates: Sequence[Candidate], *, slo_tpot_s: float | None) -> Candidate | None:
-    """The fastest of `candidates`, of those that keep the time a token; they come fastest first."""
-    return next((c for c in candidates if slo_tpot_s is None or c.tpot_s <= slo_tpot_s), None)
+def recommended(candidates: Sequence[Candidate], limits: Sequence[Limit] = ()) -> Candidate | None:
+    """The fastest of `candidates`, of those that keep every limit; they come fastest first.
+
+    Args:
+        limits: as require_predictable lets them through.
+    """
+    return next((c for c in candidates if all(_keeps(c, limit) for limit in limits)), None)
+
+
+def require_predictable(limits: Sequence[Limit]) -> None:
+    """Raises NotComparable for a limit of anything but the mean tpot_s or ttft_s."""
+    for limit in limits:
+        if limit.share is not None or limit.metric not in ("tpot_s", "ttft_s"):
+            raise NotComparable(
+                f"{limit} cannot be predicted: only the means of tpot_s and ttft_s are",
+                remedy="Limit those, or measure it: `ddbench compare linear-vs-tree RUN --slo`.",
+            )
+
+
+def _keeps(candidate: Candidate, limit: Limit) -> bool:
+    own_s = candidate.tpot_s if limit.metric == "tpot_s" else candidate.cost.first_token_s
+    return own_s < limit.below_s
 
 
 def _is_linear(candidate: Candidate) -> bool:

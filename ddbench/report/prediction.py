@@ -107,7 +107,7 @@ def _predicted(recorded: RecordedArm, results: Sequence[RunResult]) -> Predictio
 def _best(
     forecaster: Forecaster, candidates: Mapping[int, Sequence[Candidate]], typical: float | None
 ) -> list[Best]:
-    found = {c: recommended(ranked, slo_tpot_s=None) for c, ranked in candidates.items()}
+    found = {c: recommended(ranked) for c, ranked in candidates.items()}
     return [
         _named(forecaster.forecast(best), candidates[c], typical)
         for c, best in found.items()

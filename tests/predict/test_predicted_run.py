@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from ddbench.checks.run import Report as Checked
 from ddbench.draft_records import read_recording
 from ddbench.plan.read import parse_sweep, read_sweep
 from ddbench.predict.acceptance import acceptance
@@ -19,6 +20,11 @@ from ddbench.predict.recorded import RecordedArm, recorded_arm
 from ddbench.predict.replay import Grid
 from ddbench.predict.validation import passes, validate
 from ddbench.records import RunResult
+from ddbench.report.assemble import assemble
+from ddbench.report.drafters import drafter_reports
+from ddbench.report.page import render_page
+from ddbench.report.plain_data import plain_data
+from ddbench.report.prediction import predict
 from ddbench.runs.store import RunStore
 
 pytestmark = pytest.mark.timeout(600)  # five servers start, one after the other
@@ -157,7 +163,19 @@ def test_an_existing_file_is_not_written_over(ddbench: Ddbench, run: Path) -> No
 def test_a_slow_enough_wish_recommends_nothing(ddbench: Ddbench, run: Path) -> None:
     done = ddbench("predict", run, "--slo", "0.001")
 
-    assert "no setting keeps the time a token" in done.stdout
+    assert "no setting is predicted to keep mean tpot_s < 1e-06" in done.stdout
+
+
+def test_a_wish_is_written_as_for_a_comparison(ddbench: Ddbench, run: Path) -> None:
+    kept, refused = (
+        ddbench("predict", run, "--json", "--slo", wish)
+        for wish in ("tpot_s<60,ttft_s<60", "ttft_s.p95<1")
+    )
+
+    concurrencies = orjson.loads(kept.stdout)["concurrencies"]
+    assert all(one["recommended"] is not None for one in concurrencies.values())
+    assert refused.returncode == 2
+    assert "p95 ttft_s < 1 cannot be predicted" in refused.stderr
 
 
 def test_a_concurrency_that_was_not_timed_is_refused(ddbench: Ddbench, run: Path) -> None:
@@ -275,3 +293,35 @@ def test_a_run_that_timed_nothing_still_tells_acceptance(
     assert done.returncode == 0, done.stderr
     assert "Nothing was timed beside the recording" in done.stdout
     assert "topk 16" in done.stdout
+
+
+def test_the_report_of_the_run_shows_what_was_predicted(
+    run: Path, predicted: dict[str, Any]
+) -> None:
+    with RunStore.open(run) as store:
+        launches, results = store.launches(), list(store.results())
+
+    report = assemble(
+        *("recorded", launches, results),
+        checked=Checked((), ()),
+        drafters=drafter_reports(run, launches, results),
+        predicted=predict(run, launches, results),
+    )
+    data = plain_data(report)
+    page = render_page(report)
+
+    assert data["not_predicted"] is None
+    best = {one.concurrency: one for one in data["prediction"]["best"]}
+    settings = {
+        (concurrency, setting["setting"]): setting
+        for concurrency, found in predicted["concurrencies"].items()
+        for setting in found["settings"]
+    }
+    assert set(best) == {1, 3}
+    for concurrency, one in best.items():
+        setting = settings[str(concurrency), one.setting]
+        assert one.tokens_per_s.value == pytest.approx(setting["tokens_per_s"])
+    assert "panels" not in data["prediction"]
+    assert len(data["drafters"]) == 1
+    assert page.count("Predicted tok/s at concurrency") >= 2
+    assert 'id="drafters"' in page
