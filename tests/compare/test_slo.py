@@ -1,0 +1,169 @@
+"""The fastest arm that keeps a service level, on a measured run and on made-up times."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ddbench.compare.arms import ComparedArm
+from ddbench.compare.slo import Recommendation, recommend
+from ddbench.errors import NotComparable
+from ddbench.records import RequestCompleted
+from ddbench.stats.service_level import read_limits
+
+Arms = dict[str, ComparedArm]
+Change = Callable[..., ComparedArm]
+
+
+def at(found: list[Recommendation], concurrency: int) -> Recommendation:
+    (one,) = [one for one in found if one.concurrency == concurrency]
+    return one
+
+
+def steady(arm: ComparedArm, change: Change, *, ttft_s: float, wall_s: float) -> ComparedArm:
+    """Every request with one time to the first token, give or take 1 %; every trial as long."""
+
+    def timed(request: Any) -> RequestCompleted:
+        offset = sum(map(ord, request.prompt_id)) % 3 - 1
+        changed: RequestCompleted = replace(
+            request,
+            ttft_s=ttft_s * (1.0 + 0.01 * offset),
+            e2e_s=ttft_s + max(request.e2e_s, 0.1),
+        )
+        return changed
+
+    trials = tuple(replace(trial, wall_s=wall_s) for trial in change(arm, timed).trials)
+    return replace(arm, trials=trials)
+
+
+@pytest.fixture
+def two(quickstart: Arms, change_requests: Change) -> list[ComparedArm]:
+    """A fast arm with a late first token, and a slow one with an early one."""
+    return [
+        steady(quickstart["linear-8"], change_requests, ttft_s=0.5, wall_s=10.0),
+        steady(quickstart["tree-8-31-4"], change_requests, ttft_s=0.1, wall_s=20.0),
+    ]
+
+
+def test_the_fastest_arm_is_best_where_all_meet_the_level(two: list[ComparedArm]) -> None:
+    one = at(recommend(two, read_limits("ttft_s<1")), 1)
+
+    assert one.best is not None
+    assert (one.best.arm, one.best.met, one.verdict) == ("linear-8", "met", "meets it")
+    assert [setting.arm for setting in one.settings] == ["linear-8", "tree-8-31-4"]
+    assert one.rivals == ()
+
+
+def test_a_faster_arm_that_misses_the_level_is_passed_over(two: list[ComparedArm]) -> None:
+    one = at(recommend(two, read_limits("ttft_s<0.2")), 4)
+
+    assert one.best is not None
+    assert one.best.arm == "tree-8-31-4"
+    assert [setting.met for setting in one.settings] == ["missed", "met"]
+    assert one.faster == ()
+
+
+def test_none_does_where_all_surely_miss_it(two: list[ComparedArm]) -> None:
+    one = at(recommend(two, read_limits("ttft_s<0.01")), 8)
+
+    assert (one.best, one.verdict) == (None, "none does")
+
+
+def test_every_limit_must_be_met(two: list[ComparedArm]) -> None:
+    one = at(recommend(two, read_limits("ttft_s<0.2,tpot_s<0.000001")), 1)
+
+    assert one.best is None
+    assert [held.met for held in one.settings[1].held] == ["met", "missed"]
+    assert one.settings[1].met == "missed"
+
+
+def test_a_limit_inside_the_interval_is_met_within_noise_only(
+    quickstart: Arms, change_requests: Change
+) -> None:
+    """Means of 0.1 s with prompts between 0.05 and 0.15 s: 0.1005 lies inside every interval."""
+
+    def spread(request: Any) -> RequestCompleted:
+        changed: RequestCompleted = replace(
+            request, ttft_s=0.05 + 0.1 * (sum(map(ord, request.prompt_id)) % 11) / 10.0
+        )
+        return changed
+
+    arm = change_requests(quickstart["linear-8"], spread)
+    (mean,) = {
+        round(sum(r.ttft_s for r in trial.completed) / len(trial.completed), 9)
+        for trial in arm.at(1)
+    }
+
+    above, below = (
+        at(recommend([arm], read_limits(f"ttft_s<{mean + offset}")), 1)
+        for offset in (0.0005, -0.0005)
+    )
+
+    assert above.best is not None
+    assert above.verdict == "meets it, within noise"
+    assert below.best is None
+    assert below.verdict == "none does by its values; some miss it within noise"
+
+
+def test_one_slow_trial_makes_a_level_met_within_noise(
+    quickstart: Arms, change_requests: Change
+) -> None:
+    arm = steady(quickstart["linear-8"], change_requests, ttft_s=0.1, wall_s=10.0)
+    first, second = arm.at(1)
+    slow = replace(second, requests=tuple(replace(r, ttft_s=0.21) for r in second.completed))
+
+    one = at(recommend([replace(arm, trials=(first, slow))], read_limits("ttft_s<0.2")), 1)
+
+    (held,) = one.settings[0].held
+    assert held.measured is not None
+    assert held.measured.value < 0.2
+    assert held.met == "met within noise"
+
+
+def test_arms_that_the_trials_cannot_part_are_named(two: list[ComparedArm]) -> None:
+    fast, slow = two
+    noisy = replace(
+        slow,
+        trials=tuple(
+            replace(trial, wall_s=9.0 if trial.trial.repeat else 13.0) for trial in slow.trials
+        ),
+    )
+
+    one = at(recommend([fast, noisy], read_limits("ttft_s<1")), 1)
+
+    assert one.best is not None
+    assert (one.best.arm, one.rivals) == ("linear-8", ("tree-8-31-4",))
+
+
+def test_an_arm_with_failed_requests_is_left_out_and_named(
+    two: list[ComparedArm], change_trials: Change
+) -> None:
+    fast, slow = two
+    broken = change_trials(
+        fast, lambda trial: replace(trial, requests=trial.requests[1:], wall_s=None)
+    )
+
+    one = at(recommend([broken, slow], read_limits("ttft_s<1")), 1)
+
+    assert one.best is not None
+    assert one.best.arm == "tree-8-31-4"
+    assert list(one.left_out) == ["linear-8"]
+
+
+def test_a_percentile_needs_its_requests(quickstart: Arms) -> None:
+    with pytest.raises(NotComparable, match="1,000 requests that p99 of ttft_s needs") as caught:
+        recommend(list(quickstart.values()), read_limits("ttft_s.p99<1"))
+
+    assert "ttft_s<1" in caught.value.remedy
+
+
+def test_a_median_is_taken_over_requests(two: list[ComparedArm]) -> None:
+    one = at(recommend(two, read_limits("ttft_s.p50<0.2")), 1)
+
+    held = {setting.arm: setting.held[0] for setting in one.settings}
+    assert held["linear-8"].met == "missed"
+    assert held["tree-8-31-4"].measured is not None
+    assert held["tree-8-31-4"].measured.value == pytest.approx(0.1, rel=0.011)
+    assert one.best is not None
+    assert one.best.arm == "tree-8-31-4"
