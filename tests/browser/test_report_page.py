@@ -255,6 +255,24 @@ def test_the_keyboard_reaches_what_a_number_has_to_say(report_page: Path, open_p
     assert page.run(f"{FIRST_TABLE}.querySelectorAll('td[tabindex=\"0\"]').length") == 1
 
 
+def test_a_figure_is_one_stop_and_arrows_go_through_its_marks(
+    report_page: Path, open_page: Open
+) -> None:
+    page = open_page(report_page)
+    figure = "document.querySelector('#results svg.ddf')"
+    said = "getComputedStyle(document.activeElement.querySelector('.ddf-said')).visibility"
+
+    page.run(f"{figure}.querySelector('.ddf-mark').focus()")
+    first = page.run("document.activeElement.getAttribute('aria-label')")
+    page.press("ArrowRight")
+    second = page.run("document.activeElement.getAttribute('aria-label')")
+
+    assert "concurrency 1, autoregressive" in first
+    assert "concurrency 4, autoregressive" in second
+    assert page.run(said) == "visible"
+    assert page.run(f"{figure}.querySelectorAll('.ddf-mark[tabindex=\"0\"]').length") == 1
+
+
 def test_a_pointer_reaches_it_too(report_page: Path, open_page: Open) -> None:
     page = open_page(report_page)
     cell = f"{FIRST_TABLE}.querySelector('[data-tip]')"

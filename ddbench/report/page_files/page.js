@@ -40,7 +40,15 @@ const makeSortable = (table) => {
 // One tooltip for all numbers: a pointer shows it, and so does the focus, which arrow keys move.
 const tip = document.getElementById("tip");
 
+const hideTip = () => {
+  tip.hidden = true;
+  document.querySelectorAll("[aria-describedby=tip]").forEach((cell) => {
+    cell.removeAttribute("aria-describedby");
+  });
+};
+
 const showTip = (cell) => {
+  hideTip();
   tip.textContent = cell.dataset.tip;
   tip.hidden = false;
   const box = cell.getBoundingClientRect();
@@ -50,13 +58,6 @@ const showTip = (cell) => {
   tip.style.left = `${Math.max(8, left)}px`;
   tip.style.top = `${fits ? below : Math.max(8, box.top - tip.offsetHeight - 6)}px`;
   cell.setAttribute("aria-describedby", "tip");
-};
-
-const hideTip = () => {
-  tip.hidden = true;
-  document.querySelectorAll("[aria-describedby=tip]").forEach((cell) => {
-    cell.removeAttribute("aria-describedby");
-  });
 };
 
 const neighbour = (cell, key) => {
@@ -90,6 +91,26 @@ const makeTold = (table) => {
   table.addEventListener("keydown", moveFocus);
 };
 
+// A figure is one stop of the Tab key; arrow keys go from mark to mark, each of which says its values.
+const makeRoving = (figure) => {
+  const marks = [...figure.querySelectorAll(".ddf-mark")];
+  if (!marks.length) return;
+  figure.setAttribute("role", "group"); // an image may hold nothing that takes the focus
+  marks.forEach((mark, number) => {
+    mark.tabIndex = number === 0 ? 0 : -1;
+  });
+  figure.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    const next = marks[marks.indexOf(event.target) + step];
+    if (!next) return;
+    event.preventDefault();
+    event.target.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
+};
+
+document.querySelectorAll("svg.ddf").forEach(makeRoving);
 document.querySelectorAll("table").forEach((table) => {
   makeSortable(table);
   makeTold(table);
@@ -99,7 +120,8 @@ document.addEventListener("keydown", (event) => {
 });
 const follow = () => {
   if (tip.hidden) return;
-  if (document.activeElement.dataset.tip) showTip(document.activeElement);
+  const cell = document.querySelector("[aria-describedby=tip]");
+  if (cell.matches(":hover, :focus")) showTip(cell);
   else hideTip();
 };
 document.addEventListener("scroll", follow, { capture: true, passive: true });
