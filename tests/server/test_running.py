@@ -44,10 +44,11 @@ def lives(pid):
     return False
 
 
-def wait_for_pids(path, count, within_s=10.0):
+def wait_for_pids(path, count, within_s=30.0, *, at_least=False):
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
-        if path.exists() and len(pids := path.read_text().split()) == count:
+        pids = path.read_text().split() if path.exists() else []
+        if len(pids) == count or (at_least and len(pids) > count):
             return [int(pid) for pid in pids]
         time.sleep(0.05)
     raise AssertionError(f"{path} never held {count} pids")
@@ -267,6 +268,7 @@ def test_a_worker_that_forks_while_it_is_ended_is_ended_too(port, tmp_path):
     served += f"sys.argv = ['x', '--port', '{port}']; exec(open({str(RUDE_SERVER)!r}).read())"
     server = ServerCommand(argv=(sys.executable, "-c", served), env={}, model_path="our-model")
     with ddbench_lending(server, port, tmp_path / "server.log") as (ddbench, server_pid):
+        wait_for_pids(tmp_path / "pids", 1, at_least=True)
         ddbench.kill()
 
     assert gone_within(5.0, server_pid)

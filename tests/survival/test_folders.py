@@ -13,13 +13,14 @@ COMMAND = [sys.executable, "-c", "from ddbench.cli.main import main; main()", "s
 def test_a_second_sweep_on_a_folder_is_refused_and_harms_nothing(
     ddbench, sweeper, read_run, write_rude_sweep, tmp_path
 ):
-    sweep, out = write_rude_sweep(step_s=0.2, visits=1), tmp_path / "run"
+    sweep, out = write_rude_sweep("waits-for-go", visits=1), tmp_path / "run"
     sweeper.start("sweep", sweep, "--out", out)
     while not list(out.glob("*.log")):
         time.sleep(0.05)
 
     again = ddbench("sweep", "--resume", out)
     anew = ddbench("sweep", sweep, "--out", out)
+    (sweep.parent / "go").touch()
 
     for refused in (again, anew):
         assert refused.returncode == 2
@@ -31,13 +32,14 @@ def test_a_second_sweep_on_a_folder_is_refused_and_harms_nothing(
 
 
 def test_a_dead_sweep_holds_no_lock(sweeper, read_run, write_rude_sweep, tmp_path):
-    sweep, out = write_rude_sweep(step_s=0.2, visits=1), tmp_path / "run"
+    sweep, out = write_rude_sweep("waits-for-go", visits=1), tmp_path / "run"
     first = sweeper.start("sweep", sweep, "--out", out)
     while not list(out.glob("*.log")):
         time.sleep(0.05)
 
     os.kill(first, signal.SIGKILL)
     assert sweeper.ended(10.0) == -signal.SIGKILL
+    (sweep.parent / "go").touch()
 
     assert sweeper.run("sweep", "--resume", out) == 0
     assert set(read_run(out).trials().values()) == {1}
@@ -46,7 +48,8 @@ def test_a_dead_sweep_holds_no_lock(sweeper, read_run, write_rude_sweep, tmp_pat
 def test_a_full_disk_stops_the_sweep_in_one_sentence_and_loses_nothing(
     ddbench, read_run, write_rude_sweep, living, tmp_path
 ):
-    sweep, out = write_rude_sweep("fork", count=40, max_new_tokens=64), tmp_path / "run"
+    sweep = write_rude_sweep("fork", count=40, max_new_tokens=64, visits=1)
+    out = tmp_path / "run"
     limited = ["sh", "-c", 'ulimit -f 200; exec "$@"', "sh", *COMMAND, sweep, "--out", out]
 
     full = subprocess.run(limited, capture_output=True, text=True, timeout=120)
@@ -61,7 +64,7 @@ def test_a_full_disk_stops_the_sweep_in_one_sentence_and_loses_nothing(
     trials = read_run(out).trials()
     assert kept
     assert Counter(kept) <= trials
-    assert len(trials) == 8
+    assert len(trials) == 4
     assert set(trials.values()) == {1}
     assert read_run(out).integrity() == ["ok"]
     assert living(sweep.parent / "pids") == []

@@ -64,6 +64,7 @@ def test_what_does_no_harm_is_no_failure(sweeper, read_run, write_rude_sweep, tm
     assert read_run(tmp_path / "run").failures() == []
 
 
+@pytest.mark.slow  # the grace is 20 s; test_running.py has the same with a shorter one
 def test_a_server_that_ignores_sigterm_is_killed_after_its_grace(
     sweeper, read_run, write_rude_sweep, living, tmp_path
 ):

@@ -49,7 +49,7 @@ def wait_for(screen, *texts, within_s=90.0):
 
 def test_a_table_fills_inside_tmux_and_is_gone_at_the_end(write_rude_sweep, tmux, tmp_path):
     sweep = write_rude_sweep(
-        arms=ARMS, visits=1, repeats="2", count=6, step_s=0.1, max_new_tokens=8
+        arms=ARMS, visits=1, repeats="2", count=4, step_s=0.1, max_new_tokens=4
     )
     script = tmp_path / "run.sh"
     words = " ".join(f"'{word}'" for word in [*COMMAND, sweep, "--out", tmp_path / "run"])

@@ -51,6 +51,8 @@ def main() -> None:
             worker = [sys.executable, "-I", "-S", "-c", WORKER, pids, temper]
             subprocess.Popen(worker, start_new_session=True)
     print("Load weight end.\n" * 20, end="", flush=True)
+    while "waits-for-go" in MANNERS and not Path(os.environ["RUDE_PIDS"]).with_name("go").exists():
+        time.sleep(0.02)
     if "hang-at-start" in MANNERS:
         print("Load weight begin.", flush=True)
         time.sleep(600)
