@@ -180,7 +180,7 @@ def truthful(rng: np.random.Generator, *, sharper: float = 1.0) -> Answer:
 def test_a_drafter_that_means_what_it_states_is_calibrated(
     record: Callable[..., RecordedArm],
 ) -> None:
-    """60 answers of 50 tokens. Of 300 seeds the worst read 2.1 times the chance level, 0.95, 1.05."""
+    """60 answers of 50 tokens. Of 300 seeds the worst read 2.1 times the chance level."""
     rng = np.random.default_rng(5)
 
     facts = drafter_facts(record([truthful(rng) for _ in range(60)]))
