@@ -1,5 +1,6 @@
 """What several stages need: the command as a real process, and a small sweep file."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers with tiny matrices: torch's would wait
 
 RUDE = Path(__file__).parent / "survival" / "rude"
 
