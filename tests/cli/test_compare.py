@@ -51,6 +51,7 @@ def test_a_gate_that_is_crossed_exits_1_and_names_the_bound(ddbench, run) -> Non
         "fails: tokens_per_step.low@1 < 1.2 (tree-8-7-4 at concurrency 1: low 1.05" in done.stderr
     )
     assert done.stdout.startswith("Answer")
+    assert "Drafter: not judged, for no drafts were recorded" in done.stdout
 
 
 def test_unlike_runs_are_refused_with_everything_that_differs(ddbench, run, other_run) -> None:
@@ -83,3 +84,29 @@ def test_a_gate_that_cannot_be_decided_does_not_pass(ddbench, other_run) -> None
 
     assert done.returncode == 2
     assert "cannot be told: tokens_per_s < 0.5" in done.stderr
+
+
+def test_a_service_level_names_the_best_arm_of_each_concurrency(ddbench, run) -> None:
+    done = ddbench("compare", "linear-vs-tree", run, "--slo", "tpot_s<5,ttft_s<60", "--json")
+
+    levels = json.loads(done.stdout)["slo"]
+    assert [level["concurrency"] for level in levels] == [1, 4, 8]
+    for level in levels:
+        rates = [setting["tokens_per_s"] for setting in level["settings"]]
+        assert level["best"]["tokens_per_s"] == max(rates)
+        assert level["verdict"] == "meets it"
+
+
+def test_a_service_level_that_cannot_be_told_is_refused(ddbench, run) -> None:
+    done = ddbench("compare", "linear-vs-tree", run, "--slo", "ttft_s.p99<1")
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "1,000 requests that p99 of ttft_s needs" in done.stderr
+
+
+def test_a_run_without_a_recording_says_how_to_judge_its_drafter(ddbench, run) -> None:
+    done = ddbench("compare", "drafters", run)
+
+    assert done.returncode == 2
+    assert "record_drafts: true" in done.stderr

@@ -219,6 +219,21 @@ def test_a_run_without_a_recording_says_how_to_get_one(
     assert "record_drafts: true" in done.stderr
 
 
+def test_the_drafter_is_judged_from_the_same_recording(ddbench: Ddbench, run: Path) -> None:
+    """Eight prompts allow no interval, so nothing is decided; the numbers are those of the run."""
+    (drafter,) = orjson.loads(ddbench("compare", "drafters", run, "--json").stdout)["drafters"]
+    text = ddbench("compare", "linear-vs-tree", run).stdout
+
+    trees = {tree["tree"]: tree for tree in drafter["trees"]}
+    assert list(trees) == ["tree-8-57-5", "tree-8-21-5", "tree-8-6-5"]
+    for tree in trees.values():
+        assert tree["measured"]["value"] == pytest.approx(tree["predicted"]["value"])
+        assert tree["ceiling"]["value"] >= tree["predicted"]["value"]
+        assert tree["outcome"] == "not decided"
+    assert drafter["facts"]["prompts"] == 8
+    assert "whether the tree helps is not decided: tokens/step" in " ".join(text.split())
+
+
 def test_draws_a_panel_of_acceptance_and_one_a_concurrency(
     ddbench: Ddbench, run: Path, tmp_path: Path
 ) -> None:
