@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ddbench.report.comparison import SURVIVAL
+from ddbench.report.acceptance_sections import SURVIVAL
 from ddbench.report.comparison import sections as comparison_sections
 from ddbench.report.content import Report
 from ddbench.report.drafter_sections import drafter_sections

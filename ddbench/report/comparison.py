@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ddbench.compare.acceptance import BudgetStep, Depth, Group
 from ddbench.compare.answers import Agreement
 from ddbench.compare.conditions import Difference
 from ddbench.compare.graphs import GraphFactor
@@ -10,6 +9,7 @@ from ddbench.compare.linear_vs_tree import Cell, LinearVsTree, Pair
 from ddbench.compare.lossless import Losslessness
 from ddbench.compare.slo import Recommendation
 from ddbench.compare.why import Decomposition
+from ddbench.report.acceptance_sections import acceptance_sections, budget_section
 from ddbench.report.drafter_sections import NO_RECORDING, drafter_sections
 from ddbench.report.drafters import DrafterReport
 from ddbench.report.drift_sections import drift_section
@@ -32,7 +32,6 @@ _WHY = (
     "running. batch: requests a round, tree over linear, from the log. The client's clock is in "
     "none of them; the product must meet its tok/s within 5 %."
 )
-SURVIVAL = "Survival: share of verify steps that accept at least so many drafts"
 _NAMES = {
     "tokens_per_step": "tokens/step",
     "tokens_per_s": "tok/s",
@@ -67,9 +66,9 @@ def sections(
         found.append(Section("Chain-shaped tree", tuple(_chains(comparison.pairs))))
     if comparison.losslessness:
         found.append(_losslessness(comparison.losslessness))
-    found += _acceptance(comparison.pairs)
+    found += acceptance_sections(comparison.pairs)
     if comparison.budgets:
-        found.append(_budgets(comparison.budgets))
+        found.append(budget_section(comparison.budgets))
     unjudged = (NO_RECORDING,) if drafters is not None and not drafters else ()
     caveats = (*_caveats(comparison), *unjudged, (METHODS,), (_WHY,))
     found.append(Section("How to read this", caveats))
@@ -259,89 +258,6 @@ def _first_divergence(found: Agreement | None) -> Words:
         return NOT_MEASURED
     at = found.first
     return Said(f"token {at.position} of {at.prompt_id} ({at.cause})")
-
-
-def _acceptance(pairs: Sequence[Pair]) -> Iterator[Section]:
-    """Of the lowest concurrency: acceptance does not depend on it, or a rule of check says so."""
-    rows: dict[str, list[Sentence]] = {"category": [], "prompt length": []}
-    for pair in pairs:
-        if pair.cells:
-            rows["category"] += _group_rows(pair, pair.cells[0], pair.cells[0].categories)
-            rows["prompt length"] += _group_rows(pair, pair.cells[0], pair.cells[0].prompt_lengths)
-    for kind, found in rows.items():
-        if found:
-            header = ("tree", kind, "linear tokens/step", "tree tokens/step", "ratio")
-            yield Section(f"Acceptance by {kind}", header=header, rows=tuple(found))
-    if curves := _curves(pairs):
-        deepest = max(len(depths) for _, depths in curves)
-        prompts = max(depth.survival.n for _, depths in curves for depth in depths)
-        yield Section(
-            SURVIVAL,
-            ((f"Pooled over the steps of n={prompts} prompts; the JSON has the intervals.",),),
-            header=("arm", *(f"d>={depth}" for depth in range(1, deepest + 1))),
-            rows=tuple(_curve_row(arm, depths, deepest) for arm, depths in curves),
-        )
-        yield Section(
-            "Conditional acceptance: share of the steps that got to d-1 and accept d",
-            header=("arm", *(f"d={depth}" for depth in range(1, deepest + 1))),
-            rows=tuple(
-                _curve_row(arm, depths, deepest, conditional=True) for arm, depths in curves
-            ),
-        )
-
-
-def _group_rows(pair: Pair, cell: Cell, groups: Sequence[Group]) -> list[Sentence]:
-    return [
-        (
-            *(Said(pair.tree), Said(group.name)),
-            Measured(group.first),
-            Measured(group.second),
-            Measured(group.ratio, units="x", label=pair.label_of(cell)),
-        )
-        for group in groups
-    ]
-
-
-def _curves(pairs: Sequence[Pair]) -> list[tuple[str, tuple[Depth, ...]]]:
-    curves: dict[str, tuple[Depth, ...]] = {}
-    for pair in pairs:
-        if pair.cells:
-            curves.setdefault(pair.linear, pair.cells[0].linear_survival)
-            curves.setdefault(pair.tree, pair.cells[0].tree_survival)
-    return [(arm, depths) for arm, depths in curves.items() if depths]
-
-
-def _curve_row(
-    arm: str, depths: Sequence[Depth], deepest: int, *, conditional: bool = False
-) -> Sentence:
-    shares = [d.conditional if conditional else d.survival for d in depths]
-    cells = [Measured(share, is_brief=True) for share in shares]
-    return (Said(arm), *cells, *[NOT_MEASURED] * (deepest - len(cells)))
-
-
-def _budgets(budgets: Mapping[int, Sequence[BudgetStep]]) -> Section:
-    return Section(
-        "Gain per extra budget node",
-        header=("concurrency", "from", "to", "nodes", "tokens/step", "tokens/step a node"),
-        rows=tuple(
-            (
-                str(concurrency),
-                *(Said(step.smaller), Said(step.larger), f"+{step.nodes}"),
-                Measured(step.ratio, units="x"),
-                _gain(step.gain_a_node),
-            )
-            for concurrency, steps in budgets.items()
-            for step in steps
-        ),
-    )
-
-
-def _gain(gain: Interval) -> str:
-    """Of a few hundredths, which the usual two decimals would round away."""
-    text = f"{gain.value:+.4f}"
-    if gain.low is not None and gain.high is not None:
-        text += f" [{gain.low:+.4f}, {gain.high:+.4f}]"
-    return f"{text} n={gain.n}"
 
 
 def _label(pair: Pair, cell: Cell) -> str:
