@@ -9,6 +9,9 @@ from ddbench.stats.interval import Interval
 
 Outcome = Literal["helps", "cannot help", "not decided"]
 
+WIDEST = 1000.0
+"""Of an upper bound beyond, as two unlike trials have it, no more is said."""
+
 _CLAUSES: Mapping[Outcome, str] = {
     "helps": "the tree helps",
     "cannot help": "the tree cannot help",
@@ -105,5 +108,6 @@ def _shown(ratio: Interval, *, places: int = 3) -> str:
     """Three decimals of tokens/step, so that a bound near 1 is seen on its side of it."""
     text = f"{ratio.value:.{places}f}x"
     if ratio.low is not None and ratio.high is not None:
-        text += f" [{ratio.low:.{places}f}, {ratio.high:.{places}f}]"
+        high = f"{ratio.high:.{places}f}" if ratio.high <= WIDEST else f">{WIDEST:.0f}"
+        text += f" [{ratio.low:.{places}f}, {high}]"
     return f"{text} n={ratio.n}"

@@ -16,6 +16,7 @@ from ddbench.stats.interval import Interval
 from ddbench.stats.mean import clustered_mean
 from ddbench.stats.quantile import fewest_requests, quantile_interval
 from ddbench.stats.service_level import Limit, Metric
+from ddbench.stats.visits import rate_over_visits
 
 Met = Literal["met", "met within noise", "missed within noise", "missed", "too few requests"]
 
@@ -41,11 +42,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One arm at one concurrency under every limit. tokens_per_s: mean over its trials."""
+    """One arm at one concurrency under every limit."""
 
     run: str
     arm: str
-    tokens_per_s: float
+    tokens_per_s: Interval
     held: tuple[Held, ...]
 
     @property
@@ -119,13 +120,16 @@ def _at(concurrency: int, arms: Sequence[ComparedArm], limits: tuple[Limit, ...]
     for arm in arms:
         if not (ran := arm.at(concurrency)):
             continue
-        rates = [rate for trial in ran if (rate := tokens_per_s(trial)) is not None]
+        rates = [
+            (rate, trial.trial.visit) for trial in ran if (rate := tokens_per_s(trial)) is not None
+        ]
         if (trouble := tuple(trouble_at(concurrency, ran))) or not rates:
             left_out[arm.name] = trouble or ("no tokens",)
             continue
         held = tuple(_hold(limit, ran) for limit in limits)
-        trials[Setting(arm.run, arm.name, sum(rates) / len(rates), held)] = ran
-    settings = sorted(trials, key=lambda setting: -setting.tokens_per_s)
+        throughput = rate_over_visits(*zip(*rates, strict=True))
+        trials[Setting(arm.run, arm.name, throughput, held)] = ran
+    settings = sorted(trials, key=lambda setting: -setting.tokens_per_s.value)
     best = next((s for met in ("met", "met within noise") for s in settings if s.met == met), None)
     others = [] if best is None else [s for s in settings if s is not best]
     return Recommendation(
@@ -142,7 +146,7 @@ def _at(concurrency: int, arms: Sequence[ComparedArm], limits: tuple[Limit, ...]
             s.arm
             for s in others
             if best is not None
-            and s.tokens_per_s > best.tokens_per_s
+            and s.tokens_per_s.value > best.tokens_per_s.value
             and s.met in ("met within noise", "missed within noise")
         ),
         left_out=left_out,

@@ -35,18 +35,21 @@ from ddbench.report.where import where_sections
 
 _METHODS = (
     "Brackets hold 95 % intervals; n counts what is independent: prompts (repeats of one are not) "
-    "for tokens/step, TPOT and TTFT, trials for the others. Fewer prompts than an interval can "
-    "honestly be had from (40, and 6 for a median) give a number without one.",
+    "for tokens/step, TPOT and TTFT, trials for the others, and for tok/s visits where there are "
+    "several. Fewer prompts than an interval can honestly be had from (40, and 6 for a median) "
+    "give a number without one.",
     "tokens/step = sum(completion tokens - 1 - retractions) / sum(verify steps). "
     "tok/s = completion tokens of a trial / (last byte - first send). "
     "TPOT = mean over requests of (E2E - TTFT) / (tokens - 1). "
     "Achieved concurrency: request-seconds in flight between first and last send over that span; "
     "occupancy: sum of E2E over the whole trial, tail included.",
-    "Methods: tokens/step, TPOT and their ratios by a log jackknife over prompts; tok/s, achieved "
-    "concurrency and occupancy by Student's t over trials; the TTFT median by order statistics.",
+    "Methods: tokens/step, TPOT and their ratios by a log jackknife over prompts; tok/s, a "
+    "geometric mean, by Student's t on logarithms, achieved concurrency and occupancy by Student's "
+    "t over trials; the TTFT median by order statistics.",
 )
 _SPEEDUP_METHOD = (
-    "tok/s: ratio of trials paired by repeat, with the noise of running again (n pairs). "
+    "tok/s: ratio of trials paired by repeat, with the noise of running again (n pairs), or of "
+    "launching again (n visits) where there are several. "
     "Request rate: ratio of sum(tokens) / sum(E2E), paired by prompt, with the choice of prompts "
     "(n prompts). Above 1 the arm is better. An arm is held only against one with the same "
     "weights, flags and environment, and against a linear one only of the same block size."

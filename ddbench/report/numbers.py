@@ -6,6 +6,8 @@ from ddbench.stats.interval import Interval
 
 MS_PER_S = 1000.0
 NOT_MEASURED = "-"
+WIDEST = 1000.0
+"""Times the value: of an upper bound beyond, as two unlike trials have it, no more is said."""
 BY_DEFINITION = "1 (by definition)"
 
 
@@ -47,7 +49,10 @@ def number_texts(
     places = _decimals(value)
     bounds = ""
     if interval.low is not None and interval.high is not None:
+        most = WIDEST * abs(interval.value)
         low, high = (f"{bound * scale:.{places}f}" for bound in (interval.low, interval.high))
+        if interval.high > most > 0.0:
+            high = f">{most * scale:.{places}f}"
         bounds = form.format(low=low, high=high)
     return f"{value:.{places}f}{units}", bounds, f"n={interval.n}"
 

@@ -32,7 +32,7 @@ def slo_section(found: Sequence[Recommendation]) -> Section:
             (
                 str(one.concurrency),
                 Said(f"{setting.run}: {setting.arm}" if several else setting.arm),
-                f"{setting.tokens_per_s:.0f}",
+                Measured(setting.tokens_per_s),
                 *(_held(held) for held in setting.held),
                 setting.met,
             )
@@ -59,7 +59,7 @@ def _speed(setting: Setting) -> str:
     numbers = ", ".join(
         f"{held.limit.statistic} {held.limit.metric} {plain(_held(held))}" for held in setting.held
     )
-    return f"{setting.tokens_per_s:.0f} tok/s ({numbers})"
+    return f"{setting.tokens_per_s.value:.0f} tok/s ({numbers})"
 
 
 def _held(held: Held) -> Words:

@@ -8,8 +8,8 @@ from typing import Literal
 from ddbench.records import Flags, RequestCompleted, RunResult, ServerConfig
 from ddbench.report.summary import tokens_and_steps, tokens_per_s
 from ddbench.stats.interval import Interval
-from ddbench.stats.pairs import ratio_of_pairs
 from ddbench.stats.ratio import paired_ratio
+from ddbench.stats.visits import ratio_over_visits
 
 Kind = Literal["linear", "autoregressive"]
 KINDS: tuple[Kind, ...] = ("linear", "autoregressive")
@@ -20,7 +20,8 @@ Trials = list[RunResult]
 class Speedup:
     """One arm over a reference arm at one concurrency or rate; above 1 the arm is better.
 
-    tokens_per_s: ratio of the trials' throughput, paired by repeat; n counts pairs. It carries the
+    tokens_per_s: ratio of the trials' throughput, paired by repeat; n counts pairs, or visits where
+    there are several. It carries the
     noise of running again, not the choice of prompts.
     request_rate: ratio of sum(tokens) / sum(E2E), paired by prompt; n counts prompts. It carries
     the choice of prompts, not the noise of running again.
@@ -117,7 +118,8 @@ def _throughput(arm: Trials, reference: Trials) -> Interval | None:
     own, other = _by_repeat(arm), _by_repeat(reference)
     if not (shared := sorted(own.keys() & other.keys())):
         return None
-    return ratio_of_pairs([own[repeat] for repeat in shared], [other[repeat] for repeat in shared])
+    above, below = ([side[repeat] for repeat in shared] for side in (own, other))
+    return ratio_over_visits(above, below, [visit for visit, _ in shared])
 
 
 def _by_repeat(trials: Trials) -> dict[tuple[int, int], float]:

@@ -11,6 +11,7 @@ from ddbench.stats.interval import Interval
 from ddbench.stats.mean import clustered_mean, mean_interval
 from ddbench.stats.median import median_interval
 from ddbench.stats.ratio import pooled_ratio
+from ddbench.stats.visits import rate_over_visits
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class Row:
     concurrency is 0 in an open loop, whose requests arrive at rate_per_s.
 
     n of tokens_per_step, user_tokens_per_s, tpot_s and ttft_median_s counts prompts; of the others,
-    trials. user_tokens_per_s: of one stream, sum(n - 1) / sum(E2E - TTFT).
+    trials, and for tokens_per_s, a geometric mean, visits where there are several.
+    user_tokens_per_s: of one stream, sum(n - 1) / sum(E2E - TTFT).
     """
 
     arm: str
@@ -92,11 +94,16 @@ def _row(results: Sequence[RunResult]) -> Row:
         achieved_concurrency=_over_trials(map(achieved_concurrency, timed)),
         occupancy=_over_trials(map(occupancy, timed)),
         tokens_per_step=_tokens_per_step(completed),
-        tokens_per_s=_over_trials(map(tokens_per_s, timed)),
+        tokens_per_s=_throughput(timed),
         user_tokens_per_s=_user_tokens_per_s(timed_requests),
         tpot_s=_tpot_s(timed_requests),
         ttft_median_s=_ttft_median_s(timed_requests),
     )
+
+
+def _throughput(results: Sequence[RunResult]) -> Interval | None:
+    rates = [(rate, r.trial.visit) for r in results if (rate := tokens_per_s(r)) is not None]
+    return rate_over_visits(*zip(*rates, strict=True)) if rates else None
 
 
 def _over_trials(values: Iterable[float | None]) -> Interval | None:

@@ -92,8 +92,8 @@ def test_a_service_level_names_the_best_arm_of_each_concurrency(ddbench, run) ->
     levels = json.loads(done.stdout)["slo"]
     assert [level["concurrency"] for level in levels] == [1, 4, 8]
     for level in levels:
-        rates = [setting["tokens_per_s"] for setting in level["settings"]]
-        assert level["best"]["tokens_per_s"] == max(rates)
+        rates = [setting["tokens_per_s"]["value"] for setting in level["settings"]]
+        assert level["best"]["tokens_per_s"]["value"] == max(rates)
         assert level["verdict"] == "meets it"
 
 

@@ -56,7 +56,10 @@ VERDICT = TreeVerdict(
 )
 REPORT = DrafterReport("run", "drafts", FACTS, (VERDICT,), (f"{NASTY} was left out",))
 SETTING = Setting(
-    "run", NASTY, 512.3, (Held(Limit("tpot_s", None, 0.02), share(0.012), "met within noise"),)
+    "run",
+    NASTY,
+    replace(RATIO, value=512.3),
+    (Held(Limit("tpot_s", None, 0.02), share(0.012), "met within noise"),),
 )
 LEVEL = Recommendation(
     concurrency=8,
