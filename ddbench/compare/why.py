@@ -17,8 +17,8 @@ from ddbench.compare.measures import steps_of
 from ddbench.compare.pairing import paired_trials, throughput_ratio
 from ddbench.records import RunResult
 from ddbench.stats.interval import Interval
-from ddbench.stats.pairs import ratio_of_pairs
 from ddbench.stats.ratio import paired_ratio
+from ddbench.stats.visits import ratio_over_visits
 
 CLOSES_WITHIN = 0.05
 
@@ -47,7 +47,8 @@ class Decomposition:
     """speedup = rounds x round_time x occupancy, each above 1 where the second arm gains.
 
     rounds: rounds of a request that the first needs for each one of the second, per token (n:
-    prompts). round_time: seconds a round of the first over the second (n: pairs of repeats).
+    prompts). round_time: seconds a round of the first over the second (n: pairs of repeats, or
+    visits).
     occupancy: requests in a round, second over first. product: of the three; measured: the ratio
     of tok/s by the client's clock.
     """
@@ -80,10 +81,11 @@ def decompose(first: ComparedArm, second: ComparedArm, concurrency: int) -> Deco
     rounds = _tokens_a_step([a for a, _ in pairs], [b for _, b in pairs])
     if measured is None or rounds is None:
         return "the answers do not report verify steps for the same prompts"
-    round_time = ratio_of_pairs(
-        [r.seconds_a_round for r in mine], [r.seconds_a_round for r in theirs]
+    visits = [trial.trial.visit for trial, _ in pairs]
+    round_time = ratio_over_visits(
+        [r.seconds_a_round for r in mine], [r.seconds_a_round for r in theirs], visits
     )
-    occupancy = ratio_of_pairs([r.running for r in theirs], [r.running for r in mine])
+    occupancy = ratio_over_visits([r.running for r in theirs], [r.running for r in mine], visits)
     product = rounds.value * round_time.value * occupancy.value
     return Decomposition(
         rounds=rounds,
