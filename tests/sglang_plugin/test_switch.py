@@ -94,6 +94,26 @@ def test_another_sglang_version_is_refused_with_what_to_do(
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
+def test_the_older_version_has_a_platform_of_its_own_and_records_no_drafts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sglang").mkdir()
+    (tmp_path / "sglang" / "__init__.py").touch()
+    (tmp_path / "sglang" / "version.py").write_text("__version__ = '0.5.11'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv(plugin.SWITCH, "1")
+    monkeypatch.setenv(plugin.RECORD_VARIABLE, str(tmp_path / "drafts"))
+    for name in ("sglang", "sglang.version"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    assert plugin.activate_platform() == "ddbench.sglang_plugin.v0_5_11_platform:DdbenchCpuPlatform"
+    with pytest.raises(plugin.SglangVersionUnsupported, match=r"this is SGLang 0\.5\.11"):
+        plugin.load_hooks()
+
+    for name in ("sglang", "sglang.version"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
 @pytest.mark.sglang
 def test_beside_a_production_sglang_nothing_changes(sglang_python: str) -> None:
     """Compared with the same process when ddbench's entry points are hidden from it."""
