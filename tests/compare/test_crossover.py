@@ -1,9 +1,13 @@
 """Where a ratio falls through 1, and when that cannot be said."""
 
+import math
+
+import numpy as np
 import pytest
 
 from ddbench.compare.crossover import crossover
 from ddbench.stats.interval import Interval
+from ddbench.stats.pairs import ratio_of_pairs
 
 
 def ratio(value: float, spread: float | None = 1.05) -> Interval:
@@ -64,3 +68,20 @@ def test_one_concurrency_shows_nothing_and_several_crossings_are_doubted() -> No
 
     assert one.sentence == "one concurrency shows no crossover"
     assert "crosses 1 more than once" in many.sentence
+
+
+def test_the_interval_covers_the_true_crossover_at_least_as_often_as_it_claims() -> None:
+    """2,000 experiments of two repeats at three concurrencies; open ends cover what lies beyond."""
+    rng = np.random.default_rng(1)
+    covered = 0
+    for noise in rng.normal(0.0, 0.03, (2_000, 3, 2)):
+        found = crossover(
+            [
+                (c, ratio_of_pairs(np.exp(-0.15 * math.log(c / 3.0) + noise[row]), np.ones(2)))
+                for row, c in enumerate((1, 4, 8))
+            ]
+        )
+        assert found.concurrency is not None
+        covered += (found.low or 0.0) <= 3.0 <= (found.high or math.inf)
+
+    assert covered / 2_000 >= 0.98
