@@ -1,6 +1,7 @@
 """The Ray cluster that hosts come from: reached, listed, asked, and left."""
 
 import os
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from ddbench.errors import ClusterError, SetupError
 from ddbench.executors.on_ray.code import Code, asker, ours, package_folder, why_unlike
 from ddbench.executors.on_ray.values import Host
 
+CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 120.0  # of a host that first has to start a Python process
 
 _START_ONE = "Start one with `ray start --head`, or give its address: --address HOST:6379."
@@ -25,6 +27,7 @@ def connected(address: str | None, *, ship_code: bool) -> Iterator["Cluster"]:
     ray = import_ray()
     runtime_env = {"py_modules": [str(package_folder())]} if ship_code else None
     where = address or os.environ.get("RAY_ADDRESS") or "auto"
+    _require_listener(where)
     try:
         ray.init(
             where,
@@ -34,14 +37,28 @@ def connected(address: str | None, *, ship_code: bool) -> Iterator["Cluster"]:
             namespace=f"ddbench-{os.getpid()}",
         )
     except (ConnectionError, RuntimeError, ValueError, AssertionError) as cause:
-        said = str(cause).strip().splitlines() or [type(cause).__name__]
-        shown = "this machine" if where == "auto" else where
-        raise ClusterError(f"no Ray cluster at {shown}: {said[0]}", remedy=_START_ONE) from cause
+        raise _no_cluster(where, _first_line(cause)) from cause
     _quieten(ray)
     try:
         yield Cluster(ray)
     finally:
         ray.shutdown()
+
+
+def _require_listener(where: str) -> None:
+    """Raises ClusterError at once where nobody listens: Ray itself tries for minutes."""
+    host, _, port = where.rpartition(":")
+    if "://" in where or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()
+    except (OSError, OverflowError) as cause:
+        raise _no_cluster(where, _first_line(cause)) from cause
+
+
+def _no_cluster(where: str, why: str) -> ClusterError:
+    shown = "this machine" if where == "auto" else where
+    return ClusterError(f"no Ray cluster at {shown}: {why}", remedy=_START_ONE)
 
 
 def _quieten(ray: Any) -> None:
