@@ -60,6 +60,20 @@ def test_a_faster_arm_that_misses_the_level_is_passed_over(two: list[ComparedArm
     assert one.faster == ()
 
 
+def test_a_faster_arm_that_meets_it_within_noise_only_stands_behind_a_sure_one(
+    two: list[ComparedArm],
+) -> None:
+    fast, slow = two
+    first, second = fast.at(1)
+    late = replace(second, requests=tuple(replace(r, ttft_s=0.031) for r in second.completed))
+
+    one = at(recommend([replace(fast, trials=(first, late)), slow], read_limits("ttft_s<0.03")), 1)
+
+    assert [setting.met for setting in one.settings] == ["met within noise", "met"]
+    assert one.best is not None
+    assert (one.best.arm, one.faster) == ("tree-8-31-4", ("linear-8",))
+
+
 def test_none_does_where_all_surely_miss_it(two: list[ComparedArm]) -> None:
     one = at(recommend(two, read_limits("ttft_s<0.001")), 8)
 
