@@ -240,8 +240,16 @@ def _by_prompt(arm: ComparedArm) -> dict[str, tuple[int, float]]:
 def _unsteady(first: ComparedArm, second: ComparedArm) -> Iterator[Difference]:
     decisive = {name for _, names in _WEIGHTS + _DRAFTER for name in names} | set(_SETTINGS)
     for arm in (first, second):
-        if odd := [name for name in arm.unsteady if name in decisive]:
+        hardware = [name for name in arm.unsteady if _is_hardware(name, arm)]
+        if odd := [name for name in arm.unsteady if name in decisive] + hardware:
             yield Difference(f"launches of {arm.name} among themselves", ", ".join(odd), "the same")
+
+
+def _is_hardware(name: str, arm: ComparedArm) -> bool:
+    """A GPU's name, or without one what the processor is: hosts differ there."""
+    if name.startswith("gpu."):
+        return name.endswith(".name") or name == "gpu.count"
+    return name in ("cpu.model", "cpu.cores_usable") and _gpus(arm.facts) is None
 
 
 # ---------------------------------------------------------------- labels
@@ -250,6 +258,7 @@ def _unsteady(first: ComparedArm, second: ComparedArm) -> Iterator[Difference]:
 def labelling(first: ComparedArm, second: ComparedArm) -> Iterator[Difference]:
     """What belongs to an arm: its algorithm, patches, captured sizes, and whatever else differs."""
     yield from _unequal("patches", first.server.patches, second.server.patches)
+    yield from _unequal("hosts", _hosts(first), _hosts(second))
     known = set(_SETTINGS) | set(_DRAFT_SETTINGS) | _OF_NO_CONSEQUENCE
     for name in sorted((first.settings.keys() | second.settings.keys()) - known):
         if first.settings and second.settings:
@@ -276,6 +285,11 @@ def not_known(first: ComparedArm, second: ComparedArm) -> tuple[str, ...]:
         if name in _NEEDED and not (name in first.settings and name in second.settings)
     ]
     return tuple(missing)
+
+
+def _hosts(arm: ComparedArm) -> str | None:
+    """That ran its trials; None where there is only this machine."""
+    return ", ".join(sorted({trial.host for trial in arm.trials if trial.host})) or None
 
 
 def _gpus(facts: Mapping[str, str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import log
 from statistics import fmean
 
@@ -71,8 +72,10 @@ def drift(arms: Sequence[ComparedArm]) -> Drift | None:
 
 
 def _of_arm(arm: ComparedArm) -> Iterator[ServerDrift]:
-    for concurrency in arm.concurrencies:
-        trials = arm.at(concurrency)
+    """Between the visits of one host: two hosts differ, and that is no drift."""
+    hosts = list(dict.fromkeys(trial.host for trial in arm.trials))
+    for concurrency, host in product(arm.concurrencies, hosts):
+        trials = [trial for trial in arm.at(concurrency) if trial.host == host]
         visits = sorted({trial.trial.visit for trial in trials})
         if len(visits) < 2:
             continue

@@ -1,6 +1,6 @@
 """What one trial says of itself, as the comparison counts it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -42,6 +42,13 @@ def tokens_per_s(result: RunResult) -> float | None:
     """Tokens of a trial over the time from its first send to its last byte."""
     tokens = sum(request.completion_tokens for request in result.completed)
     return tokens / result.wall_s if result.wall_s and tokens else None
+
+
+def blocks_of(trials: Sequence[RunResult]) -> list[int] | list[str]:
+    """What trials share with others: the host, where there are several, else the visit."""
+    if len({trial.host for trial in trials}) > 1:
+        return [trial.host or "" for trial in trials]
+    return [trial.trial.visit for trial in trials]
 
 
 def tpot_s(request: RequestCompleted) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ddbench.compare.arms import ComparedArm
-from ddbench.compare.measures import Steps, steps_of, tokens_per_s, tpot_s
+from ddbench.compare.measures import Steps, blocks_of, steps_of, tokens_per_s, tpot_s
 from ddbench.records import RequestCompleted, RunResult
 from ddbench.stats.difference import paired_difference
 from ddbench.stats.interval import CONFIDENCE, Interval
@@ -51,16 +51,16 @@ def ratios(first: Trials, second: Trials, *, confidence: float = CONFIDENCE) -> 
 def throughput_ratio(
     first: Trials, second: Trials, *, confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """tok/s of `second` over that of `first`, trials paired by visit and repeat."""
+    """tok/s of `second` over that of `first`, trials paired by host, visit and repeat."""
     pairs = [
-        (rates[0], rates[1], mine.trial.visit)
+        (rates[0], rates[1], mine)
         for mine, theirs in paired_trials(first, second)
         if (rates := (tokens_per_s(theirs), tokens_per_s(mine)))[0] and rates[1]
     ]
     if not pairs:
         return None
-    above, below, visits = zip(*pairs, strict=True)
-    return ratio_over_visits(above, below, visits, confidence=confidence)
+    above, below, trials = zip(*pairs, strict=True)
+    return ratio_over_visits(above, below, blocks_of(trials), confidence=confidence)
 
 
 def tokens_per_step_ratio(
@@ -77,9 +77,11 @@ def tokens_per_step_gain(first: Trials, second: Trials) -> Interval | None:
 
 
 def paired_trials(first: Trials, second: Trials) -> list[tuple[RunResult, RunResult]]:
-    """Trials of both sides with one visit and repeat, in that order."""
+    """Trials of both sides with one visit and repeat, in that order, that one host has run: the
+    difference between two hosts is none between arms."""
     mine, theirs = ({(t.trial.visit, t.trial.repeat): t for t in side} for side in (first, second))
-    return [(mine[key], theirs[key]) for key in sorted(mine.keys() & theirs.keys())]
+    shared = [(mine[key], theirs[key]) for key in sorted(mine.keys() & theirs.keys())]
+    return [(a, b) for a, b in shared if a.host == b.host]
 
 
 def shared_concurrencies(first: ComparedArm, second: ComparedArm) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.gate import trouble_at
-from ddbench.compare.measures import tokens_per_s, tpot_s
+from ddbench.compare.measures import blocks_of, tokens_per_s, tpot_s
 from ddbench.compare.pairing import throughput_ratio
 from ddbench.errors import NotComparable
 from ddbench.records import RequestCompleted, RunResult
@@ -121,7 +121,9 @@ def _at(concurrency: int, arms: Sequence[ComparedArm], limits: tuple[Limit, ...]
         if not (ran := arm.at(concurrency)):
             continue
         rates = [
-            (rate, trial.trial.visit) for trial in ran if (rate := tokens_per_s(trial)) is not None
+            (rate, block)
+            for trial, block in zip(ran, blocks_of(ran), strict=True)
+            if (rate := tokens_per_s(trial)) is not None
         ]
         if (trouble := tuple(trouble_at(concurrency, ran))) or not rates:
             left_out[arm.name] = trouble or ("no tokens",)

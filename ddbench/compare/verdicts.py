@@ -57,7 +57,7 @@ def detectable_sentence(ratio: Interval | None) -> str | None:
 
 
 def _unit(ratio: Interval) -> str:
-    units = {"repeats": "pair of repeats", "visits": "visit", "servers": "server"}
+    units = {"repeats": "pair of repeats", "visits": "visit", "hosts": "host", "servers": "server"}
     return next((unit for word, unit in units.items() if word in ratio.method), "prompt")
 
 

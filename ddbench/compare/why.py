@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.log_rounds import LogRounds, log_rounds
-from ddbench.compare.measures import steps_of
+from ddbench.compare.measures import blocks_of, steps_of
 from ddbench.compare.pairing import paired_trials, throughput_ratio
 from ddbench.records import RunResult
 from ddbench.stats.interval import Interval
@@ -81,11 +81,11 @@ def decompose(first: ComparedArm, second: ComparedArm, concurrency: int) -> Deco
     rounds = _tokens_a_step([a for a, _ in pairs], [b for _, b in pairs])
     if measured is None or rounds is None:
         return "the answers do not report verify steps for the same prompts"
-    visits = [trial.trial.visit for trial, _ in pairs]
+    blocks = blocks_of([trial for trial, _ in pairs])
     round_time = ratio_over_visits(
-        [r.seconds_a_round for r in mine], [r.seconds_a_round for r in theirs], visits
+        [r.seconds_a_round for r in mine], [r.seconds_a_round for r in theirs], blocks
     )
-    occupancy = ratio_over_visits([r.running for r in theirs], [r.running for r in mine], visits)
+    occupancy = ratio_over_visits([r.running for r in theirs], [r.running for r in mine], blocks)
     product = rounds.value * round_time.value * occupancy.value
     return Decomposition(
         rounds=rounds,

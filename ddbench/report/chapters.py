@@ -35,9 +35,9 @@ from ddbench.report.where import where_sections
 
 _METHODS = (
     "Brackets hold 95 % intervals; n counts what is independent: prompts (repeats of one are not) "
-    "for tokens/step, TPOT and TTFT, trials for the others, and for tok/s visits where there are "
-    "several. Fewer prompts than an interval can honestly be had from (40, and 6 for a median) "
-    "give a number without one.",
+    "for tokens/step, TPOT and TTFT, trials for the others, and for tok/s visits, or hosts, where "
+    "there are several. Fewer prompts than an interval can honestly be had from (40, and 6 for a "
+    "median) give a number without one.",
     "tokens/step = sum(completion tokens - 1 - retractions) / sum(verify steps). "
     "tok/s = completion tokens of a trial / (last byte - first send). "
     "TPOT = mean over requests of (E2E - TTFT) / (tokens - 1). "
@@ -49,7 +49,7 @@ _METHODS = (
 )
 _SPEEDUP_METHOD = (
     "tok/s: ratio of trials paired by repeat, with the noise of running again (n pairs), or of "
-    "launching again (n visits) where there are several. "
+    "launching again (n visits) or of other hosts (n hosts) where there are several. "
     "Request rate: ratio of sum(tokens) / sum(E2E), paired by prompt, with the choice of prompts "
     "(n prompts). Above 1 the arm is better. An arm is held only against one with the same "
     "weights, flags and environment, and against a linear one only of the same block size."

@@ -23,7 +23,8 @@ METHODS = (
     "Ratios are tree over linear; brackets hold 95 % intervals. n counts prompts for tokens/step, "
     "request rate and TPOT (a log jackknife, paired by prompt: the choice of prompts). For tok/s "
     "it counts pairs of repeats (Student's t on logs: the noise of running again), or visits where "
-    "there are several, which is the noise of launching again as well. Equivalent: within 1 % by "
+    "there are several, which is the noise of launching again as well, or hosts, which is that of "
+    "other hosts too. Equivalent: within 1 % by "
     "two one-sided tests at 5 %. Better or worse: the interval leaves out 1."
 )
 _WHY = (

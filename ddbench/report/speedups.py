@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ddbench.compare.pairing import throughput_ratio
 from ddbench.records import Flags, RequestCompleted, RunResult, ServerConfig
-from ddbench.report.summary import tokens_and_steps, tokens_per_s
+from ddbench.report.summary import tokens_and_steps
 from ddbench.stats.interval import Interval
 from ddbench.stats.ratio import paired_ratio
-from ddbench.stats.visits import ratio_over_visits
 
 Kind = Literal["linear", "autoregressive"]
 KINDS: tuple[Kind, ...] = ("linear", "autoregressive")
@@ -108,24 +108,10 @@ def _speedup(arm: Trials, reference: Trials, kind: Kind) -> Speedup:
         kind=kind,
         concurrency=arm[0].trial.load.concurrency,
         rate_per_s=arm[0].trial.load.rate_per_s,
-        tokens_per_s=_throughput(arm, reference),
+        tokens_per_s=throughput_ratio(reference, arm),
         request_rate=_request_rate(own, other),
         tokens_per_step=_tokens_per_step(own, other) if kind == "linear" else None,
     )
-
-
-def _throughput(arm: Trials, reference: Trials) -> Interval | None:
-    own, other = _by_repeat(arm), _by_repeat(reference)
-    if not (shared := sorted(own.keys() & other.keys())):
-        return None
-    above, below = ([side[repeat] for repeat in shared] for side in (own, other))
-    return ratio_over_visits(above, below, [visit for visit, _ in shared])
-
-
-def _by_repeat(trials: Trials) -> dict[tuple[int, int], float]:
-    """(visit, repeat) -> tok/s"""
-    rates = {(r.trial.visit, r.trial.repeat): tokens_per_s(r) for r in trials}
-    return {repeat: rate for repeat, rate in rates.items() if rate is not None}
 
 
 def _shared_prompts(

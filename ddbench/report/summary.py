@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ddbench.compare.measures import achieved_concurrency
+from ddbench.compare.measures import achieved_concurrency, blocks_of
 from ddbench.records import RequestCompleted, RunResult, Speculation
 from ddbench.report.in_flight import occupancy
 from ddbench.stats.interval import Interval
@@ -102,7 +102,8 @@ def _row(results: Sequence[RunResult]) -> Row:
 
 
 def _throughput(results: Sequence[RunResult]) -> Interval | None:
-    rates = [(rate, r.trial.visit) for r in results if (rate := tokens_per_s(r)) is not None]
+    blocks = zip(results, blocks_of(results), strict=True)
+    rates = [(rate, block) for r, block in blocks if (rate := tokens_per_s(r)) is not None]
     return rate_over_visits(*zip(*rates, strict=True)) if rates else None
 
 

@@ -1,4 +1,7 @@
-"""Repeats that come in visits: trials of one launch share what that launch happened to be like."""
+"""Repeats that come in visits: trials of one launch share what that launch happened to be like.
+
+And visits that come from hosts: those of one host share what that host is like.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,12 +16,19 @@ from ddbench.stats.pairs import ratio_of_pairs
 
 OVER_REPEATS = "Student's t on logs over repeats"
 OVER_VISITS = "Student's t on logs over visits"
+OVER_HOSTS = "Student's t on logs over hosts"
+
+Blocks = Sequence[int] | Sequence[str]
+"""Numbers of visits, or names of hosts."""
 
 
 def rate_over_visits(
-    rates: ArrayLike, visits: Sequence[int], *, confidence: float = CONFIDENCE
+    rates: ArrayLike, visits: Blocks, *, confidence: float = CONFIDENCE
 ) -> Interval:
     """Geometric mean of positive rates, its interval over visits where there are two or more.
+
+    Where several hosts took part the visits of one are no more independent than the repeats of a
+    visit: each host then counts once.
 
     A visit launches the servers anew. The repeats inside one tell how much a trial differs from the
     next, and not how much a launch does from the next one, so with several visits each counts once,
@@ -33,7 +43,7 @@ def rate_over_visits(
 
     Args:
         rates: positive, shape (trials,).
-        visits: the visit of each.
+        visits: the visit of each, or its host where there are several.
 
     Raises NotComparable for unequal lengths, no rates, or one that is not positive.
     """
@@ -52,17 +62,18 @@ def rate_over_visits(
     if several.size < 2:
         return exponential(mean_interval(logs, confidence=confidence), method=OVER_REPEATS)
     means = np.array([logs[labels == visit].mean() for visit in several])
-    return exponential(mean_interval(means, confidence=confidence), method=OVER_VISITS)
+    method = OVER_HOSTS if isinstance(visits[0], str) else OVER_VISITS
+    return exponential(mean_interval(means, confidence=confidence), method=method)
 
 
 def ratio_over_visits(
-    first: ArrayLike, second: ArrayLike, visits: Sequence[int], *, confidence: float = CONFIDENCE
+    first: ArrayLike, second: ArrayLike, visits: Blocks, *, confidence: float = CONFIDENCE
 ) -> Interval:
     """Geometric mean of first / second over pairs of trials; see rate_over_visits.
 
     Args:
         first, second: positive rates, shape (pairs,), aligned by visit and repeat.
-        visits: the visit of each pair.
+        visits: the visit of each pair, or its host where there are several.
 
     Raises NotComparable as ratio_of_pairs, and for unequal lengths.
     """

@@ -16,8 +16,6 @@ import pytest
 
 from ddbench.server.ports import free_port
 
-pytest.importorskip("ray")
-
 TAG = "DDBENCH_TEST_NODE"
 START_WAIT_S = 90.0
 MEMORY_BYTES = str(80 * 2**20)
@@ -104,6 +102,7 @@ def _is_server(process: psutil.Process) -> bool:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """alpha, the head, and beta; tests leave both alive."""
+    pytest.importorskip("ray")
     cluster = Cluster(_short_folder())
     try:
         cluster.start("alpha")

@@ -66,3 +66,11 @@ def test_what_is_no_rate_of_a_visit_is_refused(rates: list[float], visits: list[
 def test_pairs_without_their_visits_are_refused() -> None:
     with pytest.raises(NotComparable):
         ratio_over_visits([1.0, 2.0], [1.0, 2.0], [0])
+
+
+def test_hosts_are_named_as_what_is_counted() -> None:
+    found = rate_over_visits([100.0, 100.0, 121.0], ["alpha", "alpha", "beta"])
+
+    assert found.n == 2
+    assert found.value == pytest.approx(110.0)
+    assert found.method == "Student's t on logs over hosts"
