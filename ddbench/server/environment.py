@@ -41,6 +41,9 @@ _EVERYWHERE: Mapping[str, Probe] = {
 _DECISIVE = (
     "ddbench", "cpu", "gpu", "variables", "target", "drafter", "tokenizer", "chat template",
 )  # fmt: skip
+_PASSING = (".sm_clock_mhz", ".uuid")
+"""A clock that idles is none that a resumed sweep would find again."""
+
 _BY_ENGINE: Mapping[str, Mapping[str, Probe]] = {
     "embedded": {"packages": embedded_engine.packages},
     "sglang": {"packages": sglang_package.package, "git checkout": sglang_package.git_checkout},
@@ -76,8 +79,8 @@ def probe_environment(
 def identify(config: ServerConfig, command: ServerCommand | None) -> dict[str, str]:
     """What of the machine, the packages and the files decides a result, known before a launch.
 
-    Part of every trial's key: a result is not taken for one of other weights or another GPU.
-    A fact that cannot be found out is absent.
+    Part of every trial's key: a result is not taken for one of other weights or another kind of
+    GPU. A fact that cannot be found out is absent, and so is one of a moment or of a single card.
     """
     info: dict[str, str | None] = {}
     env: Mapping[str, str] = dict(config.env)
@@ -89,7 +92,8 @@ def identify(config: ServerConfig, command: ServerCommand | None) -> dict[str, s
             "speculative_draft_model_path": command.draft_model_path,
         }
     probes = {**{name: _EVERYWHERE[name] for name in _DECISIVE}, **_BY_ENGINE[config.engine]}
-    return dict(_ask_all(probes, Subject(config, info, {**os.environ, **env})).facts)
+    facts = _ask_all(probes, Subject(config, info, {**os.environ, **env})).facts
+    return {name: value for name, value in facts.items() if not name.endswith(_PASSING)}
 
 
 def _ask_all(probes: Mapping[str, Probe], subject: Subject) -> Environment:

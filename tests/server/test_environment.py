@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ddbench.records import ServerConfig, Speculation
-from ddbench.server.environment import probe_environment
+from ddbench.server.environment import identify, probe_environment
 from ddbench.server.probes import weights
 from ddbench.server.redact import REDACTED
 
@@ -262,3 +262,13 @@ def test_each_gpu_is_described_as_far_as_its_driver_says():
     assert facts["gpu.0.sm_clock_mhz"] == "1410"
     assert facts["gpu.0.power_limit_w"] == "700.0"
     assert "gpu.0.power_limit_default_w" not in facts
+
+
+@pytest.mark.usefixtures("nvml")
+def test_what_a_key_takes_of_a_gpu_is_the_same_on_the_next_day_and_on_its_twin():
+    identity = identify(CONFIG, None)
+
+    assert identity["gpu.0.name"] == "NVIDIA H100"
+    assert "gpu.0.sm_clock_mhz" not in identity
+    assert "gpu.0.uuid" not in identity
+    assert identity["gpu.0.sm_clock_max_mhz"] == "1980"
