@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Findings, answer, tables and figures of a run.", no_args_is_help=True)
 
 Run = Annotated[Path, typer.Argument(help="A run folder.")]
+Slo = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIMITS",
+        help="The fastest arm that keeps `tpot_s<0.02,ttft_s<1`; means, or METRIC.p95.",
+    ),
+]
 
 
 @app.command("markdown")
@@ -22,6 +29,7 @@ def markdown(
         Path | None,
         typer.Option(metavar="DIR", help="Write report.md there, and its figures beside it."),
     ] = None,
+    slo: Slo = None,
 ) -> None:
     """Tables that render on GitHub, on stdout; with --out its figures too."""
     from ddbench.report.files import MARKDOWN, require_new, write_markdown
@@ -29,7 +37,7 @@ def markdown(
 
     if out is not None:
         require_new(out / MARKDOWN)
-    report = _report(run)
+    report = _report(run, slo)
     if out is None:
         typer.echo(render_markdown(report), nl=False)
     else:
@@ -42,6 +50,7 @@ def html(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it there. Default: stdout.")
     ] = None,
+    slo: Slo = None,
 ) -> None:
     """One page that needs no network: figures, tables to sort, dark and light."""
     from ddbench.report.files import require_new, write_new
@@ -49,7 +58,7 @@ def html(
 
     if out is not None:
         require_new(out)
-    page = render_page(_report(run))
+    page = render_page(_report(run, slo))
     if out is None:
         typer.echo(page, nl=False)
     else:
@@ -57,21 +66,23 @@ def html(
 
 
 @app.command("json")
-def json(run: Run) -> None:
+def json(run: Run, slo: Slo = None) -> None:
     """All of it as plain data, for other programs; ddbench/report/plain_data.py lists the keys."""
     from ddbench.report.plain_data import render_json
 
-    typer.echo(render_json(_report(run)), nl=False)
+    typer.echo(render_json(_report(run, slo)), nl=False)
 
 
-def _report(run: Path) -> Report:
+def _report(run: Path, slo: str | None) -> Report:
     from ddbench.checks.run import check
     from ddbench.cli.check_inputs import Reading, read_evidence
     from ddbench.report.assemble import assemble
     from ddbench.report.drafters import drafter_reports
     from ddbench.report.prediction import predict
     from ddbench.runs.store import RunStore
+    from ddbench.stats.service_level import read_limits
 
+    limits = () if slo is None else read_limits(slo)
     with RunStore.open(run) as store:
         name, launches, results = store.name, store.launches(), list(store.results())
     return assemble(
@@ -81,4 +92,5 @@ def _report(run: Path) -> Report:
         checked=check(list(read_evidence(run, Reading()))),
         drafters=drafter_reports(run, launches, results),
         predicted=predict(run, launches, results),
+        limits=limits,
     )

@@ -86,6 +86,8 @@ class Recommendation:
         """What follows the best arm's name, or stands alone where there is none."""
         if self.best is not None:
             return "meets it" if self.best.met == "met" else "meets it, within noise"
+        if not self.settings:
+            return "no arm could be judged"
         near = any(setting.met == "missed within noise" for setting in self.settings)
         unknown = any(setting.met == "too few requests" for setting in self.settings)
         if unknown and not near:

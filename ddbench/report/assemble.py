@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from ddbench.checks.run import Report as Checked
 from ddbench.compare.arms import arms_of
 from ddbench.compare.linear_vs_tree import LinearVsTree, compare_linear_with_trees
+from ddbench.compare.slo import recommend
 from ddbench.errors import NotComparable
 from ddbench.records import Launch, LoadConfig, RunResult
 from ddbench.report.answer import answer
@@ -18,6 +19,7 @@ from ddbench.report.prediction import Prediction
 from ddbench.report.speedups import speedups
 from ddbench.report.summary import summarise
 from ddbench.report.where import where_of
+from ddbench.stats.service_level import Limit
 
 
 def assemble(
@@ -28,8 +30,11 @@ def assemble(
     checked: Checked,
     drafters: Sequence[DrafterReport] = (),
     predicted: Prediction | str | None = None,
+    limits: Sequence[Limit] = (),
 ) -> Report:
     """The report of the run called `run`. checked: what the rules said of it.
+
+    Raises NotComparable where no arm has the requests that a limit's percentile needs.
 
     drafters, predicted: from its recorded drafts; predicted is in words where it cannot be had.
     """
@@ -62,6 +67,7 @@ def assemble(
         not_predicted=predicted if isinstance(predicted, str) else None,
         where=where_of(launches, results),
         notes=tuple(caveats(launches, results)),
+        levels=tuple(recommend(arms_of(run, launches, results), limits)) if limits else (),
     )
 
 

@@ -29,6 +29,7 @@ from ddbench.report.sections import (
     Told,
     Words,
 )
+from ddbench.report.slo_sections import slo_section
 from ddbench.report.speedups import Speedup
 from ddbench.report.summary import Row
 from ddbench.report.where import where_sections
@@ -100,6 +101,9 @@ def chapters(report: Report) -> Iterator[Chapter]:
     if not report.rows:
         yield Chapter("results", "Results", ("Nothing was measured.",))
         return
+    if report.levels:
+        level = replace(slo_section(report.levels), title="")
+        yield Chapter("level", "Under the service level", (), (level,))
     yield Chapter("results", "Results", (), (_results(report.rows),))
     yield _speedups(report.speedups)
     if report.comparison is not None or report.not_compared is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ddbench.checks.finding import Finding, Severity
 from ddbench.compare.linear_vs_tree import LinearVsTree
+from ddbench.compare.slo import Recommendation
 from ddbench.records import ServerConfig
 from ddbench.report.drafters import DrafterReport
 from ddbench.report.prediction import Prediction
@@ -102,7 +103,8 @@ class Report:
 
     answer: one paragraph. rows: one an arm and load. comparison: every tree against the
     linear arm, or why not in `not_compared`; prediction and `not_predicted` likewise. drafters: one
-    a recording arm. notes: what the numbers do not say.
+    a recording arm. notes: what the numbers do not say. levels: what to run under the service
+    level that was asked for, one a concurrency.
     """
 
     run: str
@@ -127,3 +129,4 @@ class Report:
     not_predicted: str | None
     where: Where
     notes: tuple[str, ...]
+    levels: tuple[Recommendation, ...] = ()

@@ -27,6 +27,7 @@ Every number with an interval is an object: value, low, high (null where n allow
 | not_predicted | why there is none, though drafts were recorded |
 | where | servers by arm, facts of the machines, unknown (a fact -> why) |
 | notes | what the numbers do not say |
+| levels | of `--slo`: the best arm of each concurrency, every arm under every limit |
 """
 
 from collections.abc import Sequence
@@ -57,6 +58,7 @@ def plain_data(report: Report) -> dict[str, Any]:
     if report.comparison is not None:
         data["comparison"] = _labelled(report.comparison)
     data["drafters"] = [drafter_data(one) for one in report.drafters]
+    data["levels"] = [_level_data(one) for one in report.levels]
     if report.prediction is not None:
         data["prediction"] = _shallow(report.prediction)
         del data["prediction"]["panels"]
@@ -73,7 +75,7 @@ def comparison_data(
     return {
         **_labelled(found),
         "drafters": [drafter_data(one) for one in drafters],
-        "slo": [{**asdict(one), "verdict": one.verdict} for one in levels],
+        "slo": [_level_data(one) for one in levels],
     }
 
 
@@ -83,6 +85,10 @@ def drafter_data(found: DrafterReport) -> dict[str, Any]:
     for tree, plain_tree in zip(found.trees, data["trees"], strict=True):
         plain_tree |= {"outcome": tree.outcome, "agrees": tree.agrees, "sentence": tree.sentence}
     return data
+
+
+def _level_data(found: Recommendation) -> dict[str, Any]:
+    return {**asdict(found), "verdict": found.verdict}
 
 
 def _labelled(found: LinearVsTree) -> dict[str, Any]:

@@ -112,9 +112,12 @@ def test_a_level_says_which_number_it_limits_and_that_noise_decides() -> None:
 
 
 def test_no_best_arm_is_said() -> None:
-    none = replace(LEVEL, best=None, settings=(), rivals=(), faster=(), left_out={})
+    missed = replace(SETTING, held=(replace(SETTING.held[0], met="missed"),))
+    none = replace(LEVEL, best=None, settings=(missed,), rivals=(), faster=(), left_out={})
+    unjudged = replace(none, settings=())
 
-    assert "none does." in comparison_markdown([slo_section([none])])
+    assert "at concurrency 8: none does." in comparison_markdown([slo_section([none])])
+    assert "no arm could be judged." in comparison_markdown([slo_section([unjudged])])
 
 
 def test_drift_is_a_sentence_and_a_row_a_server() -> None:

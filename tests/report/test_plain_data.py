@@ -10,7 +10,9 @@ import pytest
 from ddbench.records import Launch, RunResult
 from ddbench.report import plain_data
 from ddbench.report.content import Report
+from ddbench.report.markdown import render_markdown
 from ddbench.report.plain_data import render_json
+from ddbench.stats.service_level import read_limits
 
 MakeReport = Callable[..., Report]
 
@@ -62,3 +64,15 @@ def test_the_comparison_says_which_numbers_are_of_unlike_conditions(data: dict[s
 
 def test_the_answer_is_text(data: dict[str, Any]) -> None:
     assert data["answer"].startswith("Measured on the embedded demo model, CPU. At concurrency 1 ")
+
+
+def test_a_service_level_is_answered_in_data_and_in_text(
+    report: MakeReport, launches: list[Launch], sweep: list[RunResult]
+) -> None:
+    made = report("quickstart", launches, sweep, limits=read_limits("tpot_s<60"))
+
+    levels = json.loads(render_json(made))["levels"]
+    assert [level["concurrency"] for level in levels] == [1, 8]
+    assert [level["verdict"] for level in levels] == ["meets it", "no arm could be judged"]
+    assert set(levels[1]["left_out"]) == {"autoregressive", "linear-8", "tree-8-31-4"}
+    assert "## Under the service level" in render_markdown(made)
