@@ -29,8 +29,15 @@ DEADLINE_S = 90.0  # of a sweep whose own limits add up to a few seconds; the re
 
 
 def rude_sweep(write_rude_sweep, manners):
+    never_ready = STARTUP.get(manners.partition(",")[0]) == "not_ready"
     return write_rude_sweep(
-        manners, concurrency="[1]", count=2, repeats="1", visits=1, timeout_s=2.0, ready_timeout_s=5
+        manners,
+        concurrency="[1]",
+        count=2,
+        repeats="1",
+        visits=1,
+        timeout_s=2.0,
+        ready_timeout_s=3 if never_ready else 60,
     )
 
 
