@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from ddbench.executors.executor import Executor
     from ddbench.records import SweepPlan
@@ -64,4 +66,11 @@ def chosen_executor(options: ExecutorOptions, plan: "SweepPlan") -> Iterator["Ex
         streams=options.client_streams or STREAMS_PER_PROCESS,
     )
     with connected(options.address, ship_code=options.ship_code) as cluster:
+        hosts = len(cluster.hosts())
+        if how.spread == "visits" and plan.visits < hosts:
+            typer.echo(
+                f"visits: {plan.visits} keeps {plan.visits} of {hosts} hosts busy; more visits, or "
+                "--spread launches, use the others",
+                err=True,
+            )
         yield RayExecutor(cluster, how)

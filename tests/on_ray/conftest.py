@@ -16,7 +16,7 @@ import pytest
 
 from ddbench.server.ports import free_port
 
-TAG = "DDBENCH_TEST_NODE"
+TAG = "TEST_RAY_NODE"
 START_WAIT_S = 90.0
 MEMORY_BYTES = str(80 * 2**20)
 

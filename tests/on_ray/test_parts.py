@@ -9,17 +9,21 @@ from pathlib import Path
 import pytest
 
 from ddbench.errors import RunError
+from ddbench.executors.executor import LaunchJob
 from ddbench.executors.on_ray.block_queue import BlockQueue
 from ddbench.executors.on_ray.board import Board
-from ddbench.executors.on_ray.clients import reachable
+from ddbench.executors.on_ray.clients import ClientPlan, reachable
 from ddbench.executors.on_ray.clock import Offset, drifted, measure_offset
 from ddbench.executors.on_ray.code import Code, ours, why_unlike
+from ddbench.executors.on_ray.host import THREADS
 from ddbench.executors.on_ray.main_thread import MainThread, Stopped
 from ddbench.executors.on_ray.scratch import clear, held, require_space, scratch_folder
 from ddbench.executors.on_ray.values import Host
+from ddbench.executors.on_ray.worker import Worker
 from ddbench.load.progress import Progress
 from ddbench.plan.expand import expand
 from ddbench.plan.read import parse_sweep
+from ddbench.records import Launch
 
 TRIALS = expand(parse_sweep("name: x\narms: [autoregressive]\n", file="x.yaml"))
 ALPHA = Host("alpha", "1", "10.0.0.1", {})
@@ -189,6 +193,23 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
     require_space(tmp_path)
     with pytest.raises(RunError, match="cannot write to"), held(Path("/proc/nothing")):
         pass
+
+
+def test_a_host_without_space_fails_its_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DDBENCH_SCRATCH", "/proc/nothing")
+    monkeypatch.setenv(THREADS, "1")  # it puts this back to what the process began with
+    worker = Worker("run", ALPHA, None, ClientPlan((ALPHA,)), {})
+
+    launch = worker.start(LaunchJob(TRIALS[0], {}, (), tmp_path / "plain-1.log"))
+
+    assert isinstance(launch, Launch)
+    assert launch.failure is not None
+    assert launch.failure.crash_class == "disk_full"
+    assert "cannot write to /proc/nothing" in launch.failure.evidence
+    assert launch.environment.facts["host.name"] == "alpha"
+    assert worker.stop() == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")

@@ -52,6 +52,7 @@ def test_the_quickstarts_arms_give_the_same_tokens_and_verify_counts_as_here(
 
     assert here.returncode == 0, here.stderr
     assert there.returncode == 0, there.stderr
+    assert all(f"\n{host}: [" in there.stderr for host in ("alpha", "beta"))
     facts = ("output_ids", "verify_ct", "committed_drafts", "histogram")
     tokens = [
         {

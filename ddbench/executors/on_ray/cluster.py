@@ -13,7 +13,7 @@ from ddbench.executors.on_ray.code import Code, asker, ours, package_folder, why
 from ddbench.executors.on_ray.values import Host
 
 CONNECT_TIMEOUT_S = 10.0
-ANSWER_TIMEOUT_S = 120.0  # of a host that first has to start a Python process
+ANSWER_TIMEOUT_S = 300.0  # of a host that starts a Python process, and hashes weights
 
 _START_ONE = "Start one with `ray start --head`, or give its address: --address HOST:6379."
 

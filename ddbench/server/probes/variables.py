@@ -20,7 +20,7 @@ _PREFIXES = (
     "MKL_",
 )
 _NAMES = ("PYTHONPATH", "LD_PRELOAD", "TOKENIZERS_PARALLELISM")
-_OURS = ("DDBENCH_SERVER_ID",)  # another one at every launch
+_OURS = ("DDBENCH_SERVER_ID", "DDBENCH_SCRATCH")  # of a launch, and where a host keeps its log
 
 
 def variables(subject: Subject) -> dict[str, str]:
