@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from ddbench.server.ports import free_port
+from ddbench.server.process_tree import MARK
 
 TAG = "TEST_RAY_NODE"
 START_WAIT_S = 90.0
@@ -79,7 +80,13 @@ class Cluster:
                     process.send_signal(signal.SIGKILL)
 
     def servers(self, name: str) -> list[psutil.Process]:
-        return [process for process in self.processes(name) if _is_server(process)]
+        """Servers, their guards and what they forked."""
+        found = []
+        for process in self.processes(name):
+            with suppress(psutil.Error):
+                if MARK in process.environ():
+                    found.append(process)
+        return found
 
     def close(self) -> None:
         for name in self.tags:
@@ -90,13 +97,6 @@ class Cluster:
                 psutil.wait_procs(left, timeout=5)
         for starter in self.started:
             starter.wait()
-
-
-def _is_server(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):
-        command = process.cmdline()
-        return "ddbench.engine" in command or "sglang.launch_server" in command
-    return False
 
 
 @pytest.fixture(scope="session")
