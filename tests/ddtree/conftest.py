@@ -25,6 +25,11 @@ def source_of(path: str) -> str:
 
 
 @pytest.fixture(scope="session")
+def created_source() -> Callable[[str], str]:
+    return source_of
+
+
+@pytest.fixture(scope="session")
 def created_module() -> Callable[[str], types.ModuleType]:
     """Import such a file where SGLang is not installed; it may import only torch at its top."""
 
