@@ -21,7 +21,10 @@ _CLAUSES: Mapping[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """tok/s of the tree over the linear draft at one concurrency."""
+    """tok/s of the tree over the linear draft at one concurrency.
+
+    ratio: None where a trial cannot stand for its arm.
+    """
 
     concurrency: int
     ratio: Interval | None
@@ -81,13 +84,10 @@ class TreeVerdict:
 
     @property
     def _by_time(self) -> str:
-        timed = [speed for speed in self.speeds if speed.ratio is not None]
-        if not timed:
+        if all(speed.ratio is None for speed in self.speeds):
             return "What it costs in time was not measured"
         said = ", ".join(
-            f"{_shown(speed.ratio, places=2)} ({speed.verdict}) at concurrency {speed.concurrency}"
-            for speed in timed
-            if speed.ratio is not None
+            f"{_speed(speed)} at concurrency {speed.concurrency}" for speed in self.speeds
         )
         return f"In tok/s, which also pays for the wider verification: {said}"
 
@@ -102,6 +102,12 @@ def outcome_of(ratio: Interval) -> Outcome:
     if ratio.high < 1.0 + MARGIN:
         return "cannot help"
     return "helps" if ratio.low > 1.0 else "not decided"
+
+
+def _speed(speed: Speed) -> str:
+    if speed.ratio is None:
+        return "no usable trials"
+    return f"{_shown(speed.ratio, places=2)} ({speed.verdict})"
 
 
 def _shown(ratio: Interval, *, places: int = 3) -> str:
