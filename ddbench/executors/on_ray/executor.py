@@ -32,6 +32,9 @@ from ddbench.plan.blocks import Spread, blocks
 from ddbench.plan.resources import Resources, resources_of
 from ddbench.records import Environment, Failure, Launch, ServerConfig, Trial
 
+JOIN_S = 30.0
+"""A lane that asks whether a dead host is dead may be left alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class RayOptions:
@@ -48,7 +51,7 @@ class RayExecutor:
     def __init__(self, cluster: Cluster, options: RayOptions) -> None:
         self._cluster = cluster
         self._options = options
-        self._hosts = cluster.hosts()
+        self._hosts = [host for host in cluster.hosts() if host.offers]
         cluster.require_same_code(self._hosts)
         self._known: dict[ServerConfig, dict[Host, Identity | Refused]] = {}
         self._run = ""
@@ -72,6 +75,7 @@ class RayExecutor:
         self._ask(asked)
         for server in asked:
             self._require_host(server)
+        self._require_one_host([server for server in asked if server.engine != "attach"])
 
     def identities(self, server: ServerConfig) -> Sequence[Mapping[str, str]]:
         self._ask([server])
@@ -109,6 +113,19 @@ class RayExecutor:
                 remedy=next(iter(refused.values())).remedy,
             )
 
+    def _require_one_host(self, servers: Sequence[ServerConfig]) -> None:
+        """Raises ClusterError where a visit stays on one host, and none can run all of it."""
+        if self._options.spread != "visits":
+            return
+        able = [{h for h in self._hosts if self._identity(s, h) is not None} for s in servers]
+        if able and not set.intersection(*able):
+            names = sorted({host.name for hosts in able for host in hosts})
+            raise ClusterError(
+                f"no host can run all arms: each server runs on some of {', '.join(names)} only",
+                remedy="Put what is missing on one of them, or compare arms of different hosts by "
+                "--spread launches.",
+            )
+
     # ------------------------------------------------------------ the launches
 
     @contextmanager
@@ -144,7 +161,7 @@ class RayExecutor:
             queue.close()
             self._kill_workers()
             for thread in threads:
-                thread.join()
+                thread.join(timeout=JOIN_S)
         for failure in (lane.failure for lane in lanes):
             if failure is not None:
                 raise failure
@@ -153,7 +170,7 @@ class RayExecutor:
     def _board(self) -> Any:
         ray = self._cluster.ray
         here = ray.get_runtime_context().get_node_id()
-        (host,) = (host for host in self._hosts if host.node_id == here)
+        (host,) = (host for host in self._cluster.hosts() if host.node_id == here)
         return ray.remote(Board).options(**self._cluster.on(host, {})).remote()
 
     def _identity(self, server: ServerConfig, host: Host) -> Identity | None:
