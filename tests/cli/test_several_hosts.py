@@ -67,17 +67,13 @@ def test_events_name_their_host() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "options", [("--address", "h:1"), ("--ship-code",), ("--spread", "visits")]
-)
 def test_an_option_for_hosts_alone_is_refused(
     ddbench: Callable[..., CompletedProcess[str]],
     write_sweep: Callable[..., Path],
     tmp_path: Path,
-    options: tuple[str, ...],
 ) -> None:
-    done = ddbench("sweep", write_sweep(), "--out", tmp_path / "run", *options)
+    done = ddbench("sweep", write_sweep(), "--out", tmp_path / "run", "--spread", "visits")
 
     assert done.returncode == 2
-    assert done.stderr.startswith(f"error: {options[0]} is for several hosts")
+    assert done.stderr.startswith("error: --spread is for several hosts")
     assert not (tmp_path / "run").exists()
