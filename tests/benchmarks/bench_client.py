@@ -14,12 +14,14 @@ client's process over the load. The truth is when the server read the request an
 TTFT error leaves out the first wave; inter-chunk error is of the gap between two events of a
 stream. The best of the rounds counts.
 
-Measured on two cores with little else to do (load average 1), ours at 128/256 streams: 14.7/14.5
-us/chunk, TTFT off by 0.09/0.15 ms, inter-chunk by 0.27/0.29 ms at the 99th percentile; aiohttp
-22.5/22.3 us, 7.9/11.9 ms, 2.4/4.7 ms. On the same cores shared with much else (load average 2 to
-10): raw 19.0/15.3 us, ours 17.9/17.6 (0.95/1.15 x raw), off by 0.08/0.36 ms and 0.39/1.93 ms; with
---incremental raw 14.3/12.3 us, ours 17.5/14.7 (1.22/1.19 x raw). SGLang's client, earlier:
-55.7/49.6 us where ours took 14.1/13.2, and 105 ms of TTFT error at 128 streams.
+Measured on two cores with little else to do (load average 1), when the streams of the raw client
+still began in step, which costs it fewer turns of its loop. us/chunk at 128/256 streams: raw
+12.8/10.6, ours 16.0/13.9 (1.25/1.31 x raw), aiohttp 22.7/21.3, sglang 48.8/42.0. TTFT is off by
+0.09/0.16 ms (ours), 7.1/15.0 (aiohttp), 29/72 (sglang), inter-chunk times at the 99th percentile by
+0.41/1.24 ms, 3.3/5.7 and 3.2/11.8. Four more runs of the same: ours 1.34 to 1.58 x raw, off by at
+most 0.2 ms and 0.3 ms. With the streams apart, on cores shared with much else (load average 2 to
+10): raw 19.0/15.3, ours 17.9/17.6 (0.95/1.15 x raw), off by 0.08/0.36 ms and 0.39/1.93 ms; with
+--incremental raw 14.3/12.3, ours 17.5/14.7 (1.22/1.19 x raw).
 """
 
 import argparse
