@@ -56,6 +56,11 @@ def ddtree_utils(load_file: LoadFile) -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def ddtree_tree_0_5_23(load_file: LoadFile) -> ModuleType:
+    return load_file("0.5.23", "ddtree_tree")
+
+
+@pytest.fixture(scope="session")
 def ddtree_args(load_file: LoadFile) -> ModuleType:
     return load_file("0.5.11", "ddtree_args")
 

@@ -1,4 +1,4 @@
-"""The trees, masks and walks of the series for SGLang 0.5.11 are those of ddbench's reference."""
+"""The trees, masks and walks of the patch series are those of ddbench's reference."""
 
 from types import ModuleType
 
@@ -12,7 +12,7 @@ from ddbench.sglang_plugin.verify_mask import split_custom_mask
 
 ROOT = 7
 VOCABULARY = 50
-SEEDS = range(40)
+SEEDS = range(15)
 
 
 def candidates(seed: int) -> tuple[Tensor, Tensor, int]:
@@ -45,6 +45,24 @@ def test_the_builder_takes_the_reference_trees_nodes_in_their_order(
     assert tree.depths == depths(expected).tolist()
     assert tree.log_weights == expected.log_weights.tolist()
     assert tree.drafted_nodes == expected.parents.numel() - 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_batched_builder_of_0_5_23_takes_them_too(
+    ddtree_tree_0_5_23: ModuleType, seed: int
+) -> None:
+    """Three requests at once: these candidates, and the same ones less and more certain."""
+    log_probs, token_ids, _ = candidates(seed)
+    budget = reference(seed).parents.numel() - 1
+    batch = torch.stack([(power * log_probs).log_softmax(dim=-1) for power in (1.0, 0.3, 4.0)])
+
+    trees = ddtree_tree_0_5_23.build_trees(batch, token_ids.expand(3, -1, -1), budget)
+
+    for row, weights in enumerate(batch):
+        expected = build_tree(ROOT, weights, token_ids, budget)
+        assert trees.tokens[row].tolist() == expected.token_ids.tolist()[1:]
+        assert trees.parents[row].tolist() == expected.parents.tolist()[1:]
+        assert trees.log_weights[row].tolist() == expected.log_weights.tolist()[1:]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
