@@ -65,6 +65,7 @@ _OF_NO_CONSEQUENCE = frozenset(
     {
         "decode_log_interval",
         "host",
+        "launch_command",
         "log_level",
         "log_level_http",
         "log_requests",
@@ -74,6 +75,7 @@ _OF_NO_CONSEQUENCE = frozenset(
         "random_seed",
         "served_model_name",
         "speculative_draft_model_path",
+        "startup_time",
         "status",
         "tokenizer_path",
         "version",
