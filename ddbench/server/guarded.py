@@ -62,7 +62,11 @@ class GuardedServer:
     def release(self) -> None:
         """Let the guard end; what is left of the server it kills first."""
         self._line.close()
-        self._guard.wait(guard.KILL_FOR_S + END_WAIT_S)
+        try:
+            self._guard.wait(guard.KILL_FOR_S + END_WAIT_S)
+        except subprocess.TimeoutExpired:
+            self._guard.kill()
+            self._guard.wait()
 
     def _started(self) -> int:
         """The server's pid, once there is one."""
