@@ -79,20 +79,28 @@ def test_records_and_errors_import_nothing_of_ddbench() -> None:
         assert not [m for m in modules if m.startswith("ddbench")]
 
 
-def test_help_imports_nothing_heavy_and_costs_little() -> None:
+def cpu_and_heavy_modules_of_help(app: str) -> tuple[float, str]:
+    """Of a process that says how `app` is used: CPU seconds, and which of LIGHT it has imported."""
     code = (
-        "import resource, sys\n"
-        "from ddbench.cli.main import app\n"
+        f"import resource, sys\n{app}\n"
         "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"
         f"print([m for m in {LIGHT!r} if m in sys.modules], file=sys.stderr)\n"
         "print(used.ru_utime + used.ru_stime, file=sys.stderr)\n"
     )
-    run = [sys.executable, "-c", code]
-    subprocess.run(run, check=True, capture_output=True)  # writes the byte code
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    *_, heavy, cpu_s = done.stderr.splitlines()
+    return float(cpu_s), heavy
 
-    tries = [subprocess.run(run, check=True, capture_output=True, text=True) for _ in range(5)]
 
-    outputs = [done.stderr.splitlines()[-2:] for done in tries]
-    assert all(loaded == "[]" for loaded, _ in outputs)
-    assert min(float(cpu_s) for _, cpu_s in outputs) < 0.35
+def test_help_imports_nothing_heavy_and_costs_little() -> None:
+    """Hardly more than the same from an app without a command of ours; measured 1.2 times that."""
+    ours = "from ddbench.cli.main import app"
+    bare = "import typer\napp = typer.Typer()\napp.command()(lambda: None)"
+    cpu_and_heavy_modules_of_help(ours)  # writes the byte code
+
+    tries = [[cpu_and_heavy_modules_of_help(app) for app in (ours, bare)] for _ in range(5)]
+
+    assert all(heavy == "[]" for (_, heavy), _ in tries)
+    best = [min(cpu_s for cpu_s, _ in column) for column in zip(*tries, strict=True)]
+    assert best[0] < 2 * best[1]
