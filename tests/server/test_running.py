@@ -168,7 +168,7 @@ def test_a_server_that_never_gets_ready_is_not_lent_and_not_left(run, rude_serve
         with run(rude_server(manner), ready_timeout_s=2.0):
             pytest.fail("the body must not run")
 
-    assert time.monotonic() - started_at < 10.0
+    assert time.monotonic() - started_at < 30.0
     born = set(psutil.Process().children(recursive=True)) - before
     assert not [process for process in born if lives(process.pid)]
 
