@@ -122,6 +122,7 @@ class Evidence:
     stop_ids: frozenset[int] = frozenset()
     repeat: int = 0
     visit: int = 0
+    host: str | None = None  # the one of several that ran it
     started_at: str | None = None
     tool: ToolResult | None = None
 

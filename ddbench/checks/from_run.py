@@ -48,6 +48,7 @@ def run_evidence(
         },
         repeat=trial.repeat,
         visit=trial.visit,
+        host=result.host,
         started_at=result.started_at,
     )
 
@@ -61,6 +62,12 @@ def settings_of(environment: Environment | None) -> dict[str, str]:
 
 
 def launch_of(result: RunResult, launches: Iterable[Launch]) -> Launch | None:
-    """The last launch of the trial's server that became ready."""
-    same = [x for x in launches if x.server == result.trial.server and x.failure is None]
+    """The last launch of the trial's server that became ready, on the trial's host."""
+    same = [
+        launch
+        for launch in launches
+        if launch.server == result.trial.server
+        and launch.failure is None
+        and launch.environment.facts.get("host.name") == result.host
+    ]
     return same[-1] if same else None

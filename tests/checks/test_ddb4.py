@@ -297,6 +297,9 @@ def test_drift_between_visits_fires(trial, fired, silent, skipped):
     noisy = [trial("linear-8", LINE, wall_s=w, repeat=i) for i, w in enumerate((9.0, 11.0))]
     silent("DDB415", [*noisy, trial("linear-8", LINE, wall_s=11.0, visit=1)])
     skipped("DDB415", [first, trial("linear-8", LINE, repeat=1)], "visits: 2")
+    slow = trial("linear-8", LINE, wall_s=11.0, visit=1)
+    skipped("DDB415", [replace(first, host="alpha"), replace(slow, host="beta")], "visits: 2")
+    fired("DDB415", [replace(first, host="alpha"), replace(slow, host="alpha")], "-9.1%")
 
 
 def test_cells_that_were_run_once_are_counted(trial, fired, silent):
