@@ -180,12 +180,17 @@ class RayExecutor:
     def _new_worker(self, board: Any, host: Host, trial: Trial) -> Any:
         key = trial.load.api_key_env
         variables = {key: os.environ[key]} if key is not None and key in os.environ else {}
-        clients = ClientPlan(tuple(self._hosts), self._options.streams)
+        clients = ClientPlan(self._client_hosts(), self._options.streams)
         needed = resources_of(trial.server, self._options.resources)
         actor = self._cluster.ray.remote(Worker).options(**self._cluster.on(host, needed))
         worker = actor.remote(self._run, host, board, clients, variables)
         self._workers.append(worker)
         return worker
+
+    def _client_hosts(self) -> tuple[Host, ...]:
+        """Those that run none of the servers, if there are any: a client is no idle neighbour."""
+        free = [h for h in self._hosts if all(self._identity(s, h) is None for s in self._known)]
+        return tuple(free or self._hosts)
 
     def _kill_workers(self) -> None:
         while self._workers:
