@@ -15,12 +15,12 @@ from ddbench.compare.acceptance import (
 from ddbench.compare.arms import ComparedArm, linear_arm, tree_arms
 from ddbench.compare.chain import ChainEquivalence, chain_equivalence
 from ddbench.compare.conditions import Difference
-from ddbench.compare.crossover import Crossover, crossover
+from ddbench.compare.crossover import Crossover, Point, crossover
 from ddbench.compare.drift import Drift, drift
 from ddbench.compare.gate import UNLIKE, differences, require_comparable, trouble_at
 from ddbench.compare.graphs import GraphFactor, graph_factors
 from ddbench.compare.lossless import Losslessness, losslessness
-from ddbench.compare.pairing import Ratios, ratios, shared_concurrencies
+from ddbench.compare.pairing import Ratios, ratios, shared_concurrencies, throughput_ratios
 from ddbench.compare.verdicts import TEST_CONFIDENCE, Verdict, detectable_sentence, verdict
 from ddbench.compare.why import Decomposition, decompose
 from ddbench.errors import NotComparable
@@ -147,7 +147,11 @@ def _pair(line: ComparedArm, tree: ComparedArm, *, force: bool) -> Pair:
     if not usable:
         raise NotComparable(_nothing_shared(line, tree, troubles), remedy=_MEASURE_AGAIN)
     cells = tuple(_cell(line, tree, c, troubles[c]) for c in usable)
-    points = [(c.concurrency, r) for c in cells if (r := c.ratios.tokens_per_s) is not None]
+    points = [
+        Point(c, ratio, throughput_ratios(line.at(c), tree.at(c)))
+        for c, ratio in ((cell.concurrency, cell.ratios.tokens_per_s) for cell in cells)
+        if ratio is not None
+    ]
     return Pair(
         linear=line.name,
         tree=tree.name,

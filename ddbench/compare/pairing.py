@@ -1,7 +1,9 @@
 """Two arms at one concurrency, joined on prompt id, and their ratios. Above 1: more in `second`."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.measures import Steps, blocks_of, steps_of, tokens_per_s, tpot_s
@@ -52,15 +54,35 @@ def throughput_ratio(
     first: Trials, second: Trials, *, confidence: float = CONFIDENCE
 ) -> Interval | None:
     """tok/s of `second` over that of `first`, trials paired by host, visit and repeat."""
-    pairs = [
-        (rates[0], rates[1], mine)
-        for mine, theirs in paired_trials(first, second)
-        if (rates := (tokens_per_s(theirs), tokens_per_s(mine)))[0] and rates[1]
-    ]
+    pairs = _rate_pairs(first, second)
     if not pairs:
         return None
     above, below, trials = zip(*pairs, strict=True)
     return ratio_over_visits(above, below, blocks_of(trials), confidence=confidence)
+
+
+def throughput_ratios(first: Trials, second: Trials) -> dict[Hashable, float]:
+    """The same of each unit that throughput_ratio counts: a host, a visit, or else a repeat.
+
+    Where a unit has several trials, their geometric mean.
+    """
+    pairs = _rate_pairs(first, second)
+    blocks: Sequence[Hashable] = blocks_of([trial for _, _, trial in pairs])
+    if len(set(blocks)) < 2:
+        blocks = [(trial.trial.visit, trial.trial.repeat) for _, _, trial in pairs]
+    ratios: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for block, (above, below, _) in zip(blocks, pairs, strict=True):
+        ratios[block].append(above / below)
+    return {block: geometric_mean(found) for block, found in ratios.items()}
+
+
+def _rate_pairs(first: Trials, second: Trials) -> list[tuple[float, float, RunResult]]:
+    """tok/s of `second` and of `first`, and the trial of `first`, of each pair of trials."""
+    return [
+        (above, below, mine)
+        for mine, theirs in paired_trials(first, second)
+        if (above := tokens_per_s(theirs)) and (below := tokens_per_s(mine))
+    ]
 
 
 def tokens_per_step_ratio(
