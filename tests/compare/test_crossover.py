@@ -60,6 +60,19 @@ def test_the_bounds_are_where_a_t_test_of_the_interpolated_logarithms_turns(seed
     assert (found.low, found.high) == pytest.approx((alike[0], alike[-1]), rel=2e-3)
 
 
+def test_the_interval_ends_where_the_ratio_is_first_unlike_1() -> None:
+    """Far from the crossing, at 1 and at 64, noise lets the ratio be 1 again."""
+    noisy, sure = 1.5, 1.01
+
+    found = crossover(
+        [around(1, 1.0, noisy), around(4, 1.3, sure), around(16, 0.7, sure), around(64, 1.0, noisy)]
+    )
+
+    assert found.low is not None
+    assert found.high is not None
+    assert 4.0 < found.low < (found.concurrency or 0.0) < found.high < 16.0
+
+
 def test_what_the_concurrencies_of_a_launch_share_is_counted() -> None:
     """A launch 2 % above at both ends is so between; one above here and below there is not."""
     shared = crossover([point(2, 1.2, 1.224, 1.176), point(8, 0.8, 0.816, 0.784)])

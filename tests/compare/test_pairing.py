@@ -1,11 +1,18 @@
 """Ratios stand the right way up and are what their names say."""
 
 from dataclasses import fields, replace
+from statistics import geometric_mean
 
 import pytest
 
 from ddbench.compare.arms import ComparedArm
-from ddbench.compare.pairing import Ratios, paired_trials, ratios
+from ddbench.compare.pairing import (
+    Ratios,
+    paired_trials,
+    ratios,
+    throughput_ratio,
+    throughput_ratios,
+)
 from ddbench.stats.interval import Interval
 
 Arms = dict[str, ComparedArm]
@@ -51,6 +58,29 @@ def test_throughput_is_paired_by_visit_and_repeat(quickstart: Arms) -> None:
     assert found is not None
     assert found.value == pytest.approx(geometric)
     assert found.n == 2
+
+
+@pytest.mark.parametrize(("visits", "units"), [((0, 0), [(0, 0), (0, 1)]), ((0, 1), [0, 1])])
+def test_each_repeat_or_visit_has_the_ratio_that_its_mean_is_of(
+    quickstart: Arms, visits: tuple[int, int], units: list[object]
+) -> None:
+    linear, tree = (
+        [
+            replace(t, trial=replace(t.trial, visit=v))
+            for t, v in zip(arm.at(4), visits, strict=True)
+        ]
+        for arm in (quickstart["linear-8"], quickstart["tree-8-31-4"])
+    )
+
+    found = throughput_ratios(linear, tree)
+
+    mean = throughput_ratio(linear, tree)
+    alone = throughput_ratio(linear[:1], tree[:1])
+    assert mean is not None
+    assert alone is not None
+    assert list(found) == units
+    assert geometric_mean(found.values()) == pytest.approx(mean.value)
+    assert next(iter(found.values())) == pytest.approx(alone.value)
 
 
 def test_a_repeat_that_only_one_side_has_is_left_out(quickstart: Arms) -> None:
