@@ -1,12 +1,13 @@
 """Where drafts are accepted, as sections: by group, by depth, by extra node."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ddbench.compare.acceptance import BudgetStep, Depth, Group
 from ddbench.compare.linear_vs_tree import Cell, Pair
 from ddbench.report.numbers import NOT_MEASURED
 from ddbench.report.sections import Measured, Said, Section, Sentence
 from ddbench.stats.interval import Interval
+from ddbench.stats.share import MIN_SHARE_CLUSTERS
 
 SURVIVAL = "Survival: share of verify steps that accept at least so many drafts"
 
@@ -24,10 +25,9 @@ def acceptance_sections(pairs: Sequence[Pair]) -> Iterator[Section]:
             yield Section(f"Acceptance by {kind}", header=header, rows=tuple(found))
     if curves := _curves(pairs):
         deepest = max(len(depths) for _, depths in curves)
-        prompts = max(depth.survival.n for _, depths in curves for depth in depths)
         yield Section(
             SURVIVAL,
-            ((f"Pooled over the steps of n={prompts} prompts; the JSON has the intervals.",),),
+            ((_pooled(depths[0].survival.n for _, depths in curves),),),
             header=("arm", *(f"d>={depth}" for depth in range(1, deepest + 1))),
             rows=tuple(_curve_row(arm, depths, deepest) for arm, depths in curves),
         )
@@ -38,6 +38,16 @@ def acceptance_sections(pairs: Sequence[Pair]) -> Iterator[Section]:
                 _curve_row(arm, depths, deepest, conditional=True) for arm, depths in curves
             ),
         )
+
+
+def _pooled(prompts: Iterable[int]) -> str:
+    most = max(prompts)
+    intervals = (
+        "the JSON has the intervals"
+        if most >= MIN_SHARE_CLUSTERS
+        else f"shares of fewer than {MIN_SHARE_CLUSTERS} prompts have no intervals"
+    )
+    return f"Pooled over the steps of n={most} prompts; {intervals}."
 
 
 def _group_rows(pair: Pair, cell: Cell, groups: Sequence[Group]) -> list[Sentence]:

@@ -37,8 +37,8 @@ from ddbench.report.where import where_sections
 _METHODS = (
     "Brackets hold 95 % intervals; n counts what is independent: prompts (repeats of one are not) "
     "for tokens/step, TPOT and TTFT, trials for the others, and for tok/s visits, or hosts, where "
-    "there are several. Fewer prompts than an interval can honestly be had from (40, and 6 for a "
-    "median) give a number without one.",
+    "there are several. Fewer prompts than an interval can honestly be had from (40, 64 for a "
+    "share, and 6 for a median) give a number without one.",
     "tokens/step = sum(completion tokens - 1 - retractions) / sum(verify steps). "
     "tok/s = completion tokens of a trial / (last byte - first send). "
     "TPOT = mean over requests of (E2E - TTFT) / (tokens - 1). "
@@ -46,7 +46,7 @@ _METHODS = (
     "occupancy: sum of E2E over the whole trial, tail included.",
     "Methods: tokens/step, TPOT and their ratios by a log jackknife over prompts; tok/s, a "
     "geometric mean, by Student's t on logarithms, achieved concurrency and occupancy by Student's "
-    "t over trials; the TTFT median by order statistics.",
+    "t over trials; the TTFT median by interpolated order statistics.",
 )
 _SPEEDUP_METHOD = (
     "tok/s: ratio of trials paired by repeat, with the noise of running again (n pairs), or of "

@@ -7,6 +7,7 @@ from ddbench.report.drafters import DrafterReport
 from ddbench.report.numbers import NOT_MEASURED, interval_text
 from ddbench.report.sections import Measured, Said, Section, Sentence
 from ddbench.stats.interval import Interval
+from ddbench.stats.share import MIN_SHARE_CLUSTERS
 
 NO_RECORDING: Sentence = (
     "Drafter: not judged, for no drafts were recorded. Add `- linear: {block_size: N, "
@@ -23,7 +24,8 @@ _HOW: tuple[Sentence, ...] = (
 )
 _COVERAGE: Sentence = (
     "Share of positions at which the target's token is among the drafter's first k candidates at "
-    "that depth; a linear draft uses the first, a tree adds siblings.",
+    "that depth; a linear draft uses the first, a tree adds siblings. "
+    f"Shares have an interval from {MIN_SHARE_CLUSTERS} prompts on.",
 )
 
 

@@ -162,3 +162,9 @@ def test_what_graphs_are_worth_has_a_table_where_both_were_run(arms: list[Compar
 
     assert "CUDA graphs: on over off, of arms that differ in nothing else" in said
     assert "from-graphs  linear-8  1.00x" in said
+
+
+def test_shares_of_too_few_prompts_are_said_once_to_have_no_interval(found: LinearVsTree) -> None:
+    text = comparison_markdown(found)
+
+    assert text.count("n=48 prompts; shares of fewer than 64 prompts have no intervals.") == 1

@@ -391,3 +391,17 @@ def test_any_measurement_is_drawn_inside_the_figure(
         assert all(0 <= x <= 480 and 0 <= y <= 480 for x, y in map(place, marks(svg)))
     svg = decomposition.draw(decomposition.DecompositionFigure("a", "b", factors))
     assert not re.search(r"\b(nan|inf)\b", svg)
+
+
+def test_a_survival_curve_promises_only_intervals_that_there_are() -> None:
+    known = survival.draw(survival_figure())
+    bare = survival.draw(
+        survival.SurvivalFigure(
+            (survival.Curve("linear-8", (Interval(0.7, None, None, 48, 0.95, "too few"),)),)
+        )
+    )
+
+    assert "with 95 % intervals" in known
+    assert "intervals" not in bare
+    assert 'class="ddf-whisker"' in known
+    assert 'class="ddf-whisker"' not in bare

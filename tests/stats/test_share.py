@@ -35,21 +35,23 @@ def test_stays_between_0_and_1() -> None:
 
 @pytest.mark.parametrize("hits", [0.0, 5.0])
 def test_all_or_nothing_has_no_interval(hits: float) -> None:
-    found = share_interval([hits] * 60, [5.0] * 60, PROMPTS[:60])
+    found = share_interval([hits] * 80, [5.0] * 80, PROMPTS[:80])
 
-    assert (found.value, found.low, found.high, found.n) == (hits / 5.0, None, None, 60)
+    assert (found.value, found.low, found.high, found.n) == (hits / 5.0, None, None, 80)
 
 
 def test_one_prompt_with_all_the_misses_has_no_interval() -> None:
-    found = share_interval([1.0] + [5.0] * 59, [5.0] * 60, PROMPTS[:60])
+    found = share_interval([1.0] + [5.0] * 79, [5.0] * 80, PROMPTS[:80])
 
-    assert (found.low, found.n) == (None, 60)
+    assert (found.low, found.n) == (None, 80)
 
 
 def test_too_few_prompts_have_no_interval() -> None:
-    found = share_interval([1.0, 4.0] * 23, [5.0] * 46, PROMPTS[:46])
+    few = MIN_SHARE_CLUSTERS - 2
 
-    assert (found.value, found.low) == (pytest.approx(0.5), None)
+    found = share_interval([1.0, 4.0] * (few // 2), [5.0] * few, PROMPTS[:few])
+
+    assert (found.value, found.low) == (0.5, None)
 
 
 @pytest.mark.parametrize(("hits", "counts"), [([0.0], [0.0]), ([2.0], [1.0]), ([-1.0], [1.0])])

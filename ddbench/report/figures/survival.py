@@ -73,4 +73,6 @@ def _description(curves: list[Curve]) -> str:
         f"{len(curve.survival)}"
         for curve in curves
     )
-    return f"Share of verify steps that accept at least k drafts, with 95 % intervals: {ends}."
+    known = any(share.low is not None for curve in curves for share in curve.survival)
+    bars = ", with 95 % intervals" if known else ""
+    return f"Share of verify steps that accept at least k drafts{bars}: {ends}."
