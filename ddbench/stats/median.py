@@ -5,18 +5,17 @@ from numpy.typing import ArrayLike
 
 from ddbench.errors import NotComparable
 from ddbench.stats.interval import CONFIDENCE, Interval
-from ddbench.stats.quantile import order_ranks
+from ddbench.stats.quantile import METHOD, at_rank, order_ranks
 
 
 def median_interval(values: ArrayLike, *, confidence: float = CONFIDENCE) -> Interval:
-    """Median of independent values, with the interval between two order statistics.
+    """Median of independent values, with the interval of ddbench.stats.quantile.order_ranks.
 
-    Covers at least `confidence` for any continuous distribution, lognormal(sigma 1) as well; at
-    95 % from 6 values on (0.969), and more where ranks fall badly (0.993 with 8).
+    From 6 values on at 95 %. That covered, of 20,000 experiments each, 0.941 to 0.951 of lognormal
+    (sigma 1) values, 0.939 to 0.959 of resamples of the seconds that measured prompts took
+    (tests/stats/test_coverage.py).
 
     Raises NotComparable for no values or one that is not finite.
-
-    Source: Conover, Practical Nonparametric Statistics (1999), section 3.2.
     """
     numbers = np.sort(np.asarray(values, dtype=np.float64).ravel())
     if numbers.size == 0 or not np.isfinite(numbers).all():
@@ -25,6 +24,5 @@ def median_interval(values: ArrayLike, *, confidence: float = CONFIDENCE) -> Int
             remedy="Leave out what was not measured; do not fill it in.",
         )
     ranks = order_ranks(numbers.size, 0.5, confidence)
-    low, high = (None, None) if ranks is None else (float(numbers[rank]) for rank in ranks)
-    value = float(np.median(numbers))
-    return Interval(value, low, high, numbers.size, confidence, "order statistics over prompts")
+    low, high = (None, None) if ranks is None else (float(at_rank(numbers, r)) for r in ranks)
+    return Interval(float(np.median(numbers)), low, high, numbers.size, confidence, METHOD)

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
+from scipy.special import bdtr, ndtri, stdtrit
 
 from ddbench.errors import NotComparable
+from ddbench.stats.clusters import Floats, cluster_sums
 from ddbench.stats.interval import CONFIDENCE, Interval
+from ddbench.stats.jackknife import MIN_CLUSTERS
 
 BEYOND = 10
 """Requests that must lie beyond a quantile: a 99th percentile of fewer than 1,000 is no number."""
+
+METHOD = "interpolated order statistics over prompts"
 
 
 def fewest_requests(share: float) -> int:
@@ -23,11 +27,15 @@ def quantile_interval(
 ) -> Interval:
     """The quantile below which `share` of the requests lie, between two order statistics.
 
-    Repeats of one prompt may be as alike as one request, so the order statistics are placed as if
-    each prompt were one: n counts prompts, and the interval is that wide or wider than it need be.
-    None where so few prompts have none. Assumes nothing of the distribution: a nominal 95 %, one
-    request a prompt, covered 0.951 (p90 of 36 prompts), 0.964 (p95 of 72) and 0.966 (p99 of 368) on
-    lognormal(sigma 1), of 10,000 experiments each.
+    Repeats of one prompt may be as alike as one request, or as unlike as two: how alike is taken
+    from the spread between prompts of the share that lies below the quantile, which says how many
+    independent requests these are worth (Kish's design effect). n counts prompts. None below
+    MIN_CLUSTERS, and where requests worth so few have no such interval.
+
+    Assumes nothing of the distribution: a nominal 95 %, of 10,000 experiments each with median,
+    90th and 95th percentile of 40 to 72 prompts, covered 0.936 to 0.963 of lognormal(sigma 1)
+    values, two or three a prompt, however alike these are; and 0.933 to 0.969 of TTFT, TPOT and E2E
+    of a measured quickstart, its prompts drawn with both repeats.
 
     Args:
         values: shape (requests,).
@@ -36,9 +44,10 @@ def quantile_interval(
     Raises NotComparable for unequal lengths, a value that is not finite, and for fewer than
     fewest_requests(share).
 
-    Source: Conover, Practical Nonparametric Statistics (1999), section 3.2.
+    Sources: those of order_ranks; Woodruff, Confidence Intervals for Medians and Other Position
+    Measures, Journal of the American Statistical Association 47 (1952).
     """
-    numbers = np.sort(np.asarray(values, dtype=np.float64).ravel())
+    numbers = np.asarray(values, dtype=np.float64).ravel()
     if numbers.shape != (len(clusters),) or not np.isfinite(numbers).all():
         raise NotComparable(
             f"{numbers.size} values and {len(clusters)} prompts, or a value that is not finite",
@@ -49,25 +58,74 @@ def quantile_interval(
             f"the {share:.0%} quantile of {numbers.size} requests is that of a few of them",
             remedy=f"Measure {fewest_requests(share):,} requests, or ask for a lower percentile.",
         )
-    prompts = len(set(clusters))
-    ranks = order_ranks(prompts, share, confidence)
+    value = float(np.quantile(numbers, share))
+    sizes = cluster_sums(np.ones(numbers.size), clusters)
+    worth = _worth(cluster_sums(numbers <= value, clusters), sizes, confidence)
+    ranks = order_ranks(worth, share, confidence) if sizes.size >= MIN_CLUSTERS else None
     low = high = None
     if ranks is not None:
-        each = numbers.size / prompts  # requests a prompt
-        low = float(numbers[int(ranks[0] * each)])
-        high = float(numbers[min(int(np.ceil((ranks[1] + 1) * each)), numbers.size) - 1])
-    value = float(np.quantile(numbers, share))
-    return Interval(value, low, high, prompts, confidence, "order statistics over prompts")
+        blocks = _means_of_blocks(np.sort(numbers), worth)
+        low, high = (float(at_rank(blocks, rank)) for rank in ranks)
+    return Interval(value, low, high, sizes.size, confidence, METHOD)
 
 
-def order_ranks(n: int, share: float, confidence: float) -> tuple[int, int] | None:
+def _worth(below: Floats, sizes: Floats, confidence: float) -> int:
+    """How many independent requests: as many at most as there are, as few as if repeats were one.
+
+    below: how many requests of each prompt lie below the quantile, of `sizes`.
+    """
+    requests, prompts = sizes.sum(), sizes.size
+    fewest = int(requests**2 / (sizes**2).sum())
+    share = below.sum() / requests
+    spread = ((below - share * sizes) ** 2).sum() / requests**2
+    if prompts < 2 or not spread:
+        return fewest
+    tail = (1.0 + confidence) / 2.0
+    fewer = (ndtri(tail) / stdtrit(prompts - 1.0, tail)) ** 2  # the spread is itself uncertain
+    worth = share * (1.0 - share) / (spread * prompts / (prompts - 1.0)) * fewer
+    return int(min(max(worth, fewest), requests))
+
+
+def _means_of_blocks(ordered: Floats, blocks: int) -> Floats:
+    """Of as many equal parts of the sorted values; a value on an edge counts to both."""
+    edges = np.linspace(0.0, ordered.size, blocks + 1)
+    sums = np.interp(edges, np.arange(ordered.size + 1), np.concatenate([[0.0], ordered.cumsum()]))
+    means: Floats = np.diff(sums) * (blocks / ordered.size)
+    return means
+
+
+def order_ranks(n: int, share: float, confidence: float) -> tuple[float, float] | None:
     """Of n sorted independent values, counted from 0: those between which their quantile lies.
 
-    None where even the first and the last do not hold it often enough.
+    Between two ranks the bound is interpolated, see at_rank, so that the interval is no wider than
+    asked where ranks fall badly: a nominal 95 % covered 0.941 to 0.954 of 20,000 experiments each
+    (median of 6 values on; 90th, 95th and 99th percentile of 36, 72 and 368 on) of lognormal(sigma
+    1), exponential, normal and uniform values. None where even the first and the last value do not
+    hold the quantile often enough.
+
+    Sources: Hettmansperger & Sheather, Confidence Intervals Based on Interpolated Order
+    Statistics, Statistics & Probability Letters 4 (1986); other quantiles than the median: Nyblom,
+    Note on Interpolated Order Statistics, the same journal 14 (1992).
     """
     tail = (1.0 - confidence) / 2.0
-    # bdtr(k, n, share): the chance that at most k of n values lie below the true quantile
-    below = bdtr(np.arange(n, dtype=np.float64), n, share)
-    low = int(np.count_nonzero(below <= tail)) - 1
-    high = int(np.count_nonzero(below < 1.0 - tail))
-    return (low, high) if low >= 0 and high < n else None
+    low, mirrored = _lower_rank(n, share, tail), _lower_rank(n, 1.0 - share, tail)
+    return None if low is None or mirrored is None else (low, n - 1 - mirrored)
+
+
+def _lower_rank(n: int, share: float, tail: float) -> float | None:
+    # bdtr(k, n, share): the chance that at most k of n values lie below the true quantile, so that
+    # the value of rank k, counted from 0, lies above it
+    above = bdtr(np.arange(n, dtype=np.float64), n, share)
+    rank = int(np.count_nonzero(above <= tail)) - 1
+    if rank < 0:
+        return None
+    way = float((tail - above[rank]) / (above[rank + 1] - above[rank]))
+    here, beyond = (rank + 1) * (1.0 - share) * (1.0 - way), (n - rank - 1) * share * way
+    return rank + beyond / (here + beyond)
+
+
+def at_rank(ordered: Floats, rank: float) -> Floats:
+    """Sorted values, along the last axis, at a rank between two of them; of shape (...)."""
+    whole = min(int(rank), ordered.shape[-1] - 2)
+    part = rank - whole
+    return np.asarray((1.0 - part) * ordered[..., whole] + part * ordered[..., whole + 1])

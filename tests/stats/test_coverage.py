@@ -2,8 +2,7 @@
 
 Each function's docstring prints what 10,000 or more simulated experiments a case gave; here 4,000
 run, all at once in arrays, through the very functions that give a single interval its width. Seeds
-are fixed; the bounds are at least 3 standard errors (0.0035) from what was measured, so that with a
-fresh seed a case fails by chance less than once in 700 runs.
+are fixed; one standard error is 0.0035.
 """
 
 import csv
@@ -14,13 +13,14 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from ddbench.stats.difference import difference_reach, paired_difference
 from ddbench.stats.jackknife import MIN_CLUSTERS, jackknife_reach
 from ddbench.stats.mean import clustered_mean, mean_interval, student_reach
 from ddbench.stats.median import median_interval
 from ddbench.stats.pairs import ratio_of_pairs
-from ddbench.stats.quantile import fewest_requests, order_ranks, quantile_interval
+from ddbench.stats.quantile import at_rank, order_ranks, quantile_interval
 from ddbench.stats.ratio import paired_ratio, pooled_ratio
 from ddbench.stats.share import MIN_SHARE_CLUSTERS, share_interval
 from ddbench.stats.visits import rate_over_visits, ratio_over_visits
@@ -84,20 +84,20 @@ def heavy_tailed_mean(rng: Generator) -> Sums:
 
 
 SIMULATED = [
-    (normal_ratio, 3.0),
-    (heavy_tailed_lengths, float(np.exp(0.045))),
-    (unrelated_heavy_tails, 1.0),
-    (heavy_tailed_speedup, 1.25),
-    (mild_mean, 1.0),
-    (heavy_tailed_mean, float(np.exp(0.5))),
+    (normal_ratio, 3.0, 0.93),
+    (heavy_tailed_lengths, float(np.exp(0.045)), 0.93),
+    (unrelated_heavy_tails, 1.0, 0.93),
+    (heavy_tailed_speedup, 1.25, 0.93),
+    (mild_mean, 1.0, 0.93),
+    (heavy_tailed_mean, float(np.exp(0.5)), 0.92),
 ]
 
 
-@pytest.mark.parametrize(("experiment", "truth"), SIMULATED)
+@pytest.mark.parametrize(("experiment", "truth", "least"), SIMULATED)
 def test_a_95_percent_interval_covers_as_often_as_it_claims(
-    experiment: Callable[[Generator], Sums], truth: float
+    experiment: Callable[[Generator], Sums], truth: float, least: float
 ) -> None:
-    assert 0.92 <= jackknife_coverage(experiment(np.random.default_rng(7)), truth) <= 0.97
+    assert least <= jackknife_coverage(experiment(np.random.default_rng(7)), truth) <= 0.97
 
 
 def test_two_repeats_cover_where_their_noise_is_normal() -> None:
@@ -136,19 +136,39 @@ def visits_of_two_repeats(rng: Generator, launch_spread: float) -> Numbers:
 
 
 @pytest.mark.parametrize(
-    ("share", "prompts"), [(0.5, 6), (0.5, 20), (0.9, 36), (0.95, 72), (0.99, 368)]
+    ("share", "values"),
+    [*((0.5, n) for n in (6, 7, 8, 20)), (0.9, 36), (0.9, 48), (0.95, 72), (0.99, 368)],
 )
-def test_order_statistics_cover_on_a_heavy_tail(share: float, prompts: int) -> None:
-    """The smallest numbers of prompts that have such an interval, and 20."""
+def test_order_statistics_cover_on_a_heavy_tail(share: float, values: int) -> None:
+    """The smallest numbers of values that have an interval, and some where ranks fall badly."""
     rng = np.random.default_rng(7)
-    values = np.sort(rng.lognormal(0.0, 1.0, (2_000, prompts)), axis=1)
-    truth = float(np.quantile(rng.lognormal(0.0, 1.0, 2_000_000), share))
-    ranks = order_ranks(prompts, share, CONFIDENCE)
+    ordered = np.sort(rng.lognormal(0.0, 1.0, (EXPERIMENTS, values)), axis=1)
+    truth = float(np.exp(norm.ppf(share)))
+
+    assert 0.93 <= order_coverage(ordered, share, truth) <= 0.97
+
+
+def order_coverage(ordered: Numbers, share: float, truth: float) -> float:
+    ranks = order_ranks(ordered.shape[1], share, CONFIDENCE)
     assert ranks is not None
+    low, high = (at_rank(ordered, rank) for rank in ranks)
+    return share_within(low, high, truth)
 
-    found = share_within(values[:, ranks[0]], values[:, ranks[1]], truth)
 
-    assert 0.933 <= found <= 0.982
+@pytest.mark.parametrize("alike", [0.0, 0.5, 1.0])
+def test_a_quantile_of_repeats_covers_however_alike_they_are(alike: float) -> None:
+    """Three of each of 40 prompts; alike: the share of the variance that prompts explain. Three
+    taken for one covered 0.999 where they are unlike. A standard error is 0.007 here."""
+    rng = np.random.default_rng(7)
+    prompts = [str(number) for number in range(N) for _ in range(3)]
+    logs = np.sqrt(alike) * rng.normal(0.0, 1.0, (1_000, N, 1))
+    logs = logs + np.sqrt(1.0 - alike) * rng.normal(0.0, 1.0, (1_000, N, 3))
+    truth = float(np.exp(norm.ppf(0.9)))
+
+    found = [quantile_interval(one, prompts, 0.9) for one in np.exp(logs.reshape(1_000, -1))]
+
+    assert all(one.low is not None for one in found)
+    assert 0.93 <= sum(truth in one for one in found) / 1_000 <= 0.97
 
 
 # ---------------------------------------------------------------- of measured runs
@@ -201,26 +221,30 @@ SHARES = {
     **{f"caught by {k}": (f"caught_{k}", "mismatches") for k in (2, 4, 8, 16)},
     **{f"calibration bin {b}": (f"right_{b}", f"stated_{b}") for b in (2, 5, 9)},
     **{f"linear d >= {d}": (f"linear_from_{d}", "linear_steps") for d in (1, 2, 4, 7)},
-    **{f"tree d >= {d}": (f"tree31_from_{d}", "tree31_steps") for d in (1, 4, 7)},
+    **{
+        f"tree d >= {d}": (f"tree31_from_{d}", "tree31_steps") for d in (1, 2, 4, 7)
+    },  # of d >= 2, four prompts hold half of the misses
 }
 
 
 @pytest.mark.parametrize("quantity", SHARES)
 def test_shares_cover_on_resamples_of_measured_drafts(quantity: str) -> None:
-    assert 0.92 <= share_coverage(*(DRAFTS[name] for name in SHARES[quantity])) <= 0.98
-
-
-def test_a_share_that_few_prompts_decide_covers_a_little_less() -> None:
-    """Four prompts hold half of the tree's steps that accept fewer than two drafts."""
-    found = share_coverage(DRAFTS["tree31_from_2"], DRAFTS["tree31_steps"])
-
-    assert 0.89 <= found <= 0.93
-
-
-def share_coverage(hits: Numbers, counts: Numbers) -> float:
+    hits, counts = (DRAFTS[name] for name in SHARES[quantity])
     picks = resamples(DRAFTS, MIN_SHARE_CLUSTERS)
     misses = counts - hits
-    return jackknife_coverage(([hits[picks]], [misses[picks]]), hits.sum() / misses.sum())
+
+    found = jackknife_coverage(([hits[picks]], [misses[picks]]), hits.sum() / misses.sum())
+
+    assert 0.93 <= found <= 0.97
+
+
+@pytest.mark.parametrize("values", [6, 8, 20])
+def test_a_median_covers_on_resamples_of_a_measured_run(values: int) -> None:
+    times_s = ANSWERS["tree_tpot_s"]
+
+    ordered = np.sort(times_s[resamples(ANSWERS, values)], axis=1)
+
+    assert 0.93 <= order_coverage(ordered, 0.5, float(np.median(times_s))) <= 0.97
 
 
 def test_a_gain_in_tokens_per_step_covers_on_resamples_of_a_measured_run() -> None:
@@ -292,13 +316,14 @@ def test_intervals_of_trials_are_as_wide_as_the_experiments_above() -> None:
 
 
 def test_an_interval_between_order_statistics_takes_those_ranks() -> None:
-    values = np.random.default_rng(3).permutation(np.arange(fewest_requests(0.5), dtype=float))
+    values = np.random.default_rng(3).permutation(np.arange(N, dtype=float))
     prompts = [str(value) for value in values]
-    ranks = order_ranks(values.size, 0.5, CONFIDENCE)
+    ranks = order_ranks(N, 0.5, CONFIDENCE)
 
     median, quantile = median_interval(values), quantile_interval(values, prompts, 0.5)
 
-    assert (median.low, median.high) == (quantile.low, quantile.high) == ranks
+    assert (median.low, median.high) == pytest.approx(ranks)
+    assert (quantile.low, quantile.high) == pytest.approx(ranks)
 
 
 def test_repeats_of_a_prompt_do_not_make_an_interval_narrower() -> None:
@@ -323,4 +348,4 @@ def test_repeats_of_a_prompt_do_not_make_a_quantile_surer() -> None:
     often = quantile_interval(np.tile(values, 20), prompts * 20, 0.5)
 
     assert often.n == once.n == N
-    assert (often.low, often.high) == (once.low, once.high)
+    assert (often.low, often.high) == pytest.approx((once.low, once.high))
