@@ -165,6 +165,6 @@ def test_what_graphs_are_worth_has_a_table_where_both_were_run(arms: list[Compar
 
 
 def test_shares_of_too_few_prompts_are_said_once_to_have_no_interval(found: LinearVsTree) -> None:
-    text = comparison_markdown(found)
+    text = comparison_markdown(sections(found))
 
     assert text.count("n=48 prompts; shares of fewer than 64 prompts have no intervals.") == 1
