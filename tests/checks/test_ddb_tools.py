@@ -30,8 +30,8 @@ def tool():
             output_tokens_per_s=400.0,
             tokens_per_s=720.0,
             percentiles={
-                "ttft_ms": {"mean": 20.0, "median": 18.0, "p99": 60.0},
-                "e2e_latency_ms": {"mean": 195.0, "median": 190.0, "p99": 300.0},
+                "ttft_ms": {"mean": 20.0, "median": 18.0, "p90": 60.0},
+                "e2e_latency_ms": {"mean": 195.0, "median": 190.0, "p90": 300.0},
                 "itl_ms": {"mean": 9.2},
                 "tpot_ms": {"mean": 9.2},
             },
@@ -126,7 +126,7 @@ def test_other_rules_look_at_the_figures_of_a_tool(tool, fired):
     fired("DDB117", tool(accept_length=None), "no accept length")
     fired("DDB130", tool(accepted_tokens=800, drafted_tokens=700), "800 tokens accepted")
     fired("DDB204", tool(achieved_concurrency=2.0), "2.0 requests in flight")
-    fired("DDB207", tool(completed=40), "40 requests")
+    fired("DDB207", tool(percentiles={"ttft_ms": {"p99": 60.0}}), "200 requests", "2 slowest")
     fired("DDB209", tool(failed=3), "3 of 203")
 
 
