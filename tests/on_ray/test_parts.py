@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from pathlib import Path
 
 import pytest
 
 from ddbench.errors import RunError
+from ddbench.events import LaunchEnded, LaunchEvent, TrialEnded, TrialStarted
 from ddbench.executors.executor import LaunchJob
 from ddbench.executors.on_ray.block_queue import BlockQueue
 from ddbench.executors.on_ray.board import Board
@@ -16,6 +18,7 @@ from ddbench.executors.on_ray.clients import ClientPlan, reachable
 from ddbench.executors.on_ray.clock import Offset, drifted, measure_offset
 from ddbench.executors.on_ray.code import Code, ours, why_unlike
 from ddbench.executors.on_ray.host import THREADS
+from ddbench.executors.on_ray.lane import Lane, Pass, Told
 from ddbench.executors.on_ray.main_thread import MainThread, Stopped
 from ddbench.executors.on_ray.scratch import clear, held, require_space, scratch_folder
 from ddbench.executors.on_ray.values import Host
@@ -23,7 +26,7 @@ from ddbench.executors.on_ray.worker import Worker
 from ddbench.load.progress import Progress
 from ddbench.plan.expand import expand
 from ddbench.plan.read import parse_sweep
-from ddbench.records import Launch
+from ddbench.records import Failure, Launch
 
 TRIALS = expand(parse_sweep("name: x\narms: [autoregressive]\n", file="x.yaml"))
 ALPHA = Host("alpha", "1", "10.0.0.1", {})
@@ -87,6 +90,30 @@ def test_a_closed_queue_gives_nothing() -> None:
     queue.close()
 
     assert queue.take(lambda _: True) is None
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_trial_is_tried_again_after_one_lost_worker_and_left_failed_after_two(
+    is_begun: bool,
+) -> None:
+    told: list[LaunchEvent] = []
+    shared = Pass(None, None, BlockQueue([]), MainThread(), None, None, None)
+    lane = Lane(shared, ALPHA)
+    lost = Failure("worker_lost", "killed", "Do nothing.")
+    job = LaunchJob(TRIALS[0], {}, (), Path("plain-1.log"))
+    pending = deque(TRIALS)
+
+    for _ in range(2):
+        so_far = Told(told.append)
+        if is_begun:
+            so_far.record(TrialStarted(pending.popleft()))
+        lane.note_loss(lost, job, pending, so_far)
+
+    failed = [event.result.trial for event in told if isinstance(event, TrialEnded)]
+    assert failed == [TRIALS[0]] * (2 if is_begun else 1)
+    assert list(pending) == TRIALS[1:]
+    launches = [event.launch for event in told if isinstance(event, LaunchEnded)]
+    assert [launch.failure for launch in launches] == [lost, lost]
 
 
 def test_calls_run_in_the_main_thread_and_end_with_it() -> None:

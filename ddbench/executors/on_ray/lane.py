@@ -87,7 +87,7 @@ class Lane:
         log_path, record = shared.main.call(
             shared.sweep.new_launch, pending[0].arm, self._host.name
         )
-        told = _Told(partial(shared.main.call, record))
+        told = Told(partial(shared.main.call, record))
         job = LaunchJob(pending[0], versions, shared.sweep.prompts, log_path)
         launched = partial(
             launched_on,
@@ -101,7 +101,7 @@ class Lane:
             run_launch(job, pending, launched, record=told.record, is_spared=is_spared)
         except HostLost as lost:
             is_there = not shared.main.is_stopped and shared.cluster.outlives(self._host)
-            self._note_loss(_loss(lost, self._host, is_there), job, pending, told)
+            self.note_loss(_loss(lost, self._host, is_there), job, pending, told)
             return is_there
         except RemoteError as error:
             if error.kind != "ServerSurvived":
@@ -111,25 +111,23 @@ class Lane:
             return False
         return True
 
-    def _note_loss(
-        self, failure: Failure, job: LaunchJob, pending: deque[Trial], told: "_Told"
+    def note_loss(
+        self, failure: Failure, job: LaunchJob, pending: deque[Trial], told: "Told"
     ) -> None:
         """The attempt under way failed; it is the next to be tried, but not for ever."""
         if not told.is_launched:
             where = Environment({"host.name": self._host.name}, {})
             told.record(LaunchEnded(Launch(job.server, (), None, None, where, failure)))
-        trial = told.under_way
-        if trial is not None:
-            told.record(TrialEnded(replace(unmeasured(trial, job.versions), failure=failure)))
-        elif not pending:
+        begun = told.under_way
+        if begun is None and not pending:
             return
-        else:
-            trial = pending.popleft()
+        trial = pending.popleft() if begun is None else begun
         self._shared.losses[trial] += 1
-        if self._shared.losses[trial] < MOST_LOSSES:
-            pending.appendleft(trial)
-        elif told.under_way is None:
+        is_tried_again = self._shared.losses[trial] < MOST_LOSSES
+        if begun is not None or not is_tried_again:
             told.record(TrialEnded(replace(unmeasured(trial, job.versions), failure=failure)))
+        if is_tried_again:
+            pending.appendleft(trial)
 
 
 def _loss(lost: HostLost, host: Host, is_there: bool) -> Failure:
@@ -138,7 +136,7 @@ def _loss(lost: HostLost, host: Host, is_there: bool) -> Failure:
     return Failure("host_lost", f"{host.name} left the cluster ({lost})", _RETRIED)
 
 
-class _Told:
+class Told:
     """What was recorded of one launch so far."""
 
     def __init__(self, record: Record) -> None:
