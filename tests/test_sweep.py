@@ -27,7 +27,7 @@ ARMS = """
 """
 
 
-def start_sweep(sweep: Path, out: Path) -> subprocess.Popen[str]:
+def start_sweep(sweep: Path, out: Path, *options: object) -> subprocess.Popen[str]:
     argv = [
         "-c",
         "from ddbench.cli.main import main; main()",
@@ -35,6 +35,7 @@ def start_sweep(sweep: Path, out: Path) -> subprocess.Popen[str]:
         str(sweep),
         "--out",
         str(out),
+        *map(str, options),
     ]
     return subprocess.Popen(
         [sys.executable, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -68,6 +69,22 @@ def wait_for_requests(out: Path, count: int, *, within_s: float = 90.0) -> None:
                 return
         time.sleep(0.1)
     pytest.fail(f"no {count} requests in {out} within {within_s} s")
+
+
+def wait_until_answered(events: Path, concurrency: int, *, within_s: float = 90.0) -> None:
+    """Until a request of the trial at this concurrency was answered, its warm-up not counted."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        is_under_way = False
+        *whole, _ = events.read_text().split("\n") if events.exists() else [""]
+        for line in whole:
+            event = json.loads(line)
+            if event["event"] == "trial_started":
+                is_under_way = event["concurrency"] == concurrency
+            elif is_under_way and event["event"] == "progress" and event["done"]:
+                return
+        time.sleep(0.05)
+    pytest.fail(f"no answer at concurrency {concurrency} within {within_s} s")
 
 
 def engine_of(sweep: subprocess.Popen[str]) -> psutil.Process:
@@ -179,9 +196,8 @@ def test_a_server_that_dies_fails_its_trial_and_the_sweep_goes_on(ddbench, write
     sweep = write_sweep(
         arms="[autoregressive, {linear: {block_size: 8}}]", count=80, concurrency="[8, 1]"
     )
-    running = start_sweep(sweep, out)
-    wait_for_requests(out, 80)
-    time.sleep(0.5)  # into the second trial, which takes some seconds
+    running = start_sweep(sweep, out, "--events", tmp_path / "events")
+    wait_until_answered(tmp_path / "events", 1)  # the second trial, which takes some seconds
 
     engine_of(running).kill()
     stdout, stderr = running.communicate(timeout=240)
