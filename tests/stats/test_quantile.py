@@ -36,6 +36,19 @@ def test_the_ranks_are_between_one_that_covers_and_the_next_that_does_not(
     assert binom.sf(ceil(high), n, share) <= 0.025 < binom.sf(ceil(high) - 1, n, share)
 
 
+@pytest.mark.parametrize(("n", "share"), [(48, 0.9), (72, 0.95), (500, 0.99), (20, 0.5)])
+def test_the_lower_rank_is_interpolated_as_nyblom_says(n: int, share: float) -> None:
+    """Ranks from 1; covers[r]: the chance that the r-th of n values lies below the quantile."""
+    covers = {r: binom.sf(r - 1, n, share) for r in range(1, n + 1)}
+    r = max(rank for rank, chance in covers.items() if chance >= 0.975)
+    odds = r * (1.0 - share) * (covers[r + 1] - 0.975) / ((n - r) * share * (0.975 - covers[r]))
+
+    ranks = order_ranks(n, share, 0.95)
+
+    assert ranks is not None
+    assert ranks[0] == pytest.approx(r + 1.0 / (1.0 + odds) - 1.0)
+
+
 def test_a_share_and_its_complement_mirror_each_other() -> None:
     low, high = order_ranks(48, 0.9, 0.95) or (0.0, 0.0)
 
