@@ -18,12 +18,14 @@ L is the number of drafted tokens (block size - 1), K the candidates kept at eac
 """
 
 import os
+import re
 import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +37,25 @@ VERSION = 1
 SUFFIX = ".drafts"
 DEFAULT_TOPK = 16
 
+_ONCE = re.compile("[0-9a-f]{12}:")
+
 _HEADER = struct.Struct("<HHH")
 _FRAME = struct.Struct("<II")
 _PAYLOAD = struct.Struct("<HIIii")
+
+
+def request_id(prompt_id: str) -> str:
+    """An id for one request of that prompt; no other request has it, nor one that begins so.
+
+    SGLang ends, two seconds after an answer, whatever then runs under an id with that beginning.
+    """
+    return f"{uuid4().hex[:12]}:{prompt_id}"
+
+
+def prompt_of(rid: str) -> str:
+    """The prompt's id in a request's."""
+    return rid[13:] if _ONCE.match(rid) else rid
+
 
 Ids = NDArray[np.int32]
 LogProbs = NDArray[np.float32]

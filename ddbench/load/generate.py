@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from ddbench.draft_records import request_id
 from ddbench.load.answer import json_object, message_of, refuse_incomplete
 from ddbench.load.bad_answer import BadAnswer, shown
 from ddbench.load.http_stream import Exchange
@@ -41,7 +42,7 @@ def generate_body(prompt: Prompt, load: LoadConfig) -> bytes:
     if load.logprobs:
         body["return_logprob"] = True
     if load.record_drafts:
-        body["rid"] = prompt.prompt_id  # what the server writes down beside the drafts
+        body["rid"] = request_id(prompt.prompt_id)  # the server writes it beside the drafts
     return orjson.dumps(body)
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ddbench.draft_records import SUFFIX, RecordedAnswer, Recording, read_recording
+from ddbench.draft_records import (
+    SUFFIX,
+    RecordedAnswer,
+    Recording,
+    prompt_of,
+    read_recording,
+)
 from ddbench.errors import RunError
 from ddbench.records import Launch, RequestCompleted, RunResult, ServerConfig
 
@@ -41,7 +47,7 @@ class RecordedArm:
     def speaks_for(self, server: ServerConfig) -> bool:
         """Whether `server` writes the recorded text, from the recorded drafts where it drafts."""
         own, other = self.server, server
-        if (own.engine, own.model, own.patches) != (other.engine, other.model, other.patches):
+        if (own.engine, own.model) != (other.engine, other.model):
             return False
         if dict(own.flags).get("fault") != dict(other.flags).get("fault"):  # planted on purpose
             return False
@@ -96,7 +102,7 @@ def recorded_arm(
 def join(
     recordings: Sequence[Recording], requests: Iterable[RequestCompleted]
 ) -> tuple[list[RecordedPrompt], list[str]]:
-    """Pair answers with their drafts, by the request's id, which the client set to the prompt's.
+    """Pair answers with their drafts, by the prompt in the request's id.
 
     The tokens must be the same, so that no warm-up and no other request is taken for the answer.
     Steps behind its last token (overlap scheduling runs one too many) are left out.
@@ -104,7 +110,7 @@ def join(
     answers: dict[str, list[tuple[Recording, RecordedAnswer]]] = defaultdict(list)
     for recording in recordings:
         for answer in recording.answers:
-            answers[answer.rid].append((recording, answer))
+            answers[prompt_of(answer.rid)].append((recording, answer))
     prompts: dict[str, RecordedPrompt] = {}
     missing: dict[str, None] = {}
     for request in requests:

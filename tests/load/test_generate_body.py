@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from ddbench.draft_records import prompt_of
 from ddbench.load.generate import generate_body
 from ddbench.records import LoadConfig, Prompt
 
@@ -42,3 +43,13 @@ def test_every_prompt_samples_from_its_own_seed_in_every_arm() -> None:
     assert seed(warm, "p1") != seed(warm, "p2")
     assert seed(warm, "p1") != seed(replace(warm, seed=6), "p1")
     assert 0 <= seed(replace(warm, seed=2**31), "p1") < 2**31
+
+
+def test_a_recorded_request_has_an_id_of_its_own_that_tells_its_prompt() -> None:
+    recording = replace(GREEDY, record_drafts=True)
+
+    first, second = (body(recording, Prompt("p:1", "x"))["rid"] for _ in range(2))
+
+    assert prompt_of(first) == prompt_of(second) == "p:1"
+    assert prompt_of("p:1") == "p:1"
+    assert not first.startswith(second[:12])

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from ddbench.checks.run import Report as Checked
-from ddbench.draft_records import read_recording
+from ddbench.draft_records import prompt_of, read_recording
 from ddbench.plan.read import parse_sweep, read_sweep
 from ddbench.predict.acceptance import acceptance
 from ddbench.predict.forecast import Forecaster
@@ -87,7 +87,7 @@ def test_the_recording_arm_runs_once_and_commits_one_token_a_step(run: Path) -> 
 
 def test_recorded_answers_are_those_of_the_other_arms(run: Path) -> None:
     (path,) = run.glob("*.drafts")
-    recorded = {answer.rid: answer.output_ids for answer in read_recording(path).answers}
+    recorded = {prompt_of(answer.rid): answer.output_ids for answer in read_recording(path).answers}
     with RunStore.open(run) as store:
         requests = [r for result in store.results() for r in result.completed]
 
