@@ -66,9 +66,7 @@ def parts(
 ) -> list[tuple[Sequence[Prompt], LoadConfig]]:
     """What each of `count` shards sends: every n-th prompt, on its share of the streams."""
     shares = [load.concurrency // count + (n < load.concurrency % count) for n in range(count)]
-    return [
-        (prompts[n::count], replace(load, concurrency=share)) for n, share in enumerate(shares)
-    ]
+    return [(prompts[n::count], replace(load, concurrency=share)) for n, share in enumerate(shares)]
 
 
 def merged(shards: Sequence[Shard]) -> LoadOutcome:

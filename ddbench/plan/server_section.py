@@ -118,7 +118,9 @@ def _port(node: Marked) -> int:
 def _base_url(node: Marked) -> str:
     url = node.text()
     if not url.startswith(("http://", "https://")):
-        raise node.error(f"{url!r} is not an HTTP address", remedy="Write http://HOST:PORT, or https.")
+        raise node.error(
+            f"{url!r} is not an HTTP address", remedy="Write http://HOST:PORT, or https."
+        )
     if "@" in url:
         raise node.error(
             "a secret does not belong in a sweep file, which is stored with every run",
