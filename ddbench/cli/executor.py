@@ -66,11 +66,11 @@ def chosen_executor(options: ExecutorOptions, plan: "SweepPlan") -> Iterator["Ex
         streams=options.client_streams or STREAMS_PER_PROCESS,
     )
     with connected(options.address, ship_code=options.ship_code) as cluster:
+        yield RayExecutor(cluster, how)
         hosts = len(cluster.hosts())
         if how.spread == "visits" and plan.visits < hosts:
             typer.echo(
-                f"visits: {plan.visits} keeps {plan.visits} of {hosts} hosts busy; more visits, or "
+                f"visits: {plan.visits} kept {plan.visits} of {hosts} hosts busy; more visits, or "
                 "--spread launches, use the others",
                 err=True,
             )
-        yield RayExecutor(cluster, how)

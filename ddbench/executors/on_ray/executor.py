@@ -32,6 +32,9 @@ from ddbench.plan.blocks import Spread, blocks
 from ddbench.plan.resources import Resources, resources_of
 from ddbench.records import Environment, Failure, Launch, ServerConfig, Trial
 
+_KEEP_GUARDS = {"RAY_kill_child_processes_on_worker_exit": "0"}
+"""Ray would kill a server's guard with the worker, before it can end what the server forked."""
+
 JOIN_S = 30.0
 """A lane that asks whether a dead host is dead may be left alone."""
 
@@ -182,7 +185,9 @@ class RayExecutor:
         variables = {key: os.environ[key]} if key is not None and key in os.environ else {}
         clients = ClientPlan(self._client_hosts(), self._options.streams)
         needed = resources_of(trial.server, self._options.resources)
-        actor = self._cluster.ray.remote(Worker).options(**self._cluster.on(host, needed))
+        actor = self._cluster.ray.remote(Worker).options(
+            **self._cluster.on(host, needed), runtime_env={"env_vars": _KEEP_GUARDS}
+        )
         worker = actor.remote(self._run, host, board, clients, variables)
         self._workers.append(worker)
         return worker
