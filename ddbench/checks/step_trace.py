@@ -69,12 +69,18 @@ def _unreadable(where: str, why: str) -> LogFormatError:
 
 
 def consecutive(steps: Sequence[StepRecord]) -> Iterator[tuple[StepRecord, StepRecord]]:
-    """Each pair of steps of one request that follow each other without a gap."""
+    """Each pair of steps of one request that follow each other without a gap.
+
+    A request that was retracted in between is prefilled again up to its bonus, and drafts from the
+    token after that: its prefix is longer by one than the commit, and its root another token.
+    """
     by_request: dict[str, list[StepRecord]] = {}
     for step in steps:
         by_request.setdefault(step.rid, []).append(step)
     for of_request in by_request.values():
         ordered = sorted(of_request, key=lambda step: step.step)
         for before, after in pairwise(ordered):
-            if after.step == before.step + 1:
+            advance = after.prefix_len - before.prefix_len
+            again = advance == len(before.commit) + 1 and after.tokens[0] != before.bonus
+            if after.step == before.step + 1 and not again:
                 yield before, after

@@ -46,7 +46,7 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
             "DSpark draft runner",
             r"Initialized DSpark draft runner\. (.+)",
         ),
-        ("ddtree_worker", "DDTree worker", r"Initialized DDTree worker\. (.+)"),
+        ("ddtree_worker", "Initialized DDT", r"Initialized (?i:DDTree) worker\. (.+)"),
         (
             "graph_capture",
             "Capture ",
@@ -103,7 +103,7 @@ STARTUP_NEEDLES = (
     "KV Cache is allocated",
     "DFLASH",
     "DSpark",
-    "DDTree",
+    "Initialized DDT",
     "Capture ",
     "isable",
     "falling back to greedy",

@@ -84,6 +84,14 @@ def test_only_the_last_step_may_be_cut(trace, silent, fired):
 def test_a_prefix_that_advances_by_anything_but_the_commit_fires(trace, fired, silent):
     silent("DDB146", trace())
     fired("DDB146", trace(prefix_len=17), "from 17 to 19")
+    fired("DDB146", trace(prefix_len=15), "from 15 to 19")
+
+
+@pytest.mark.parametrize("code", ["DDB144", "DDB146"])
+def test_a_request_that_is_prefilled_again_between_two_steps_makes_no_jump(trace, silent, code):
+    retracted = trace(prefix_len=15, bonus=51, target=(11, 13, 40, 51))
+
+    silent(code, retracted)
 
 
 def test_a_malformed_tree_fires(trace, fired, silent):

@@ -75,6 +75,11 @@ def test_server_args_are_kept_without_what_may_be_secret():
             "block_size=16, tree_budget=31, max_tree_nodes=32",
         ),
         (
+            "Initialized DDTREE worker. block_size=8, tree_budget=15, max_tree_nodes=16",
+            "ddtree_worker",
+            "block_size=8, tree_budget=15, max_tree_nodes=16",
+        ),
+        (
             "Capture cuda graph begin. This can take up to several minutes.",
             "graph_capture",
             "Capture cuda graph begin. This can take up to several minutes.",
