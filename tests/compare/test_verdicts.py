@@ -39,7 +39,7 @@ def test_what_could_have_been_seen_is_said_with_its_unit() -> None:
         "with 48 prompts you could not have seen less than 4.4%"
     )
     assert detectable_sentence(ratio(0.5, 2.0, n=2, method=REPEATS)) == (
-        "with 2 pairs of repeats you could not have seen less than 115.6%"
+        "with 2 pairs of repeats you could not have seen less than 143.8%"
     )
     assert detectable_sentence(ratio(0.001, 900.0, n=2, method=REPEATS)) == (
         "with 2 pairs of repeats no difference could have been seen"

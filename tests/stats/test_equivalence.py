@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ddbench.errors import NotComparable
 from ddbench.stats.equivalence import detectable_ratio, equivalent_within
@@ -57,8 +58,8 @@ def test_arms_at_the_margin_are_called_equivalent_at_most_as_often_as_the_level(
 
 
 def test_a_difference_of_the_detectable_size_is_found_as_often_as_promised() -> None:
-    """2,000 experiments at the true detectable ratio; 3.5 standard errors are 0.031, plus 0.01
-    for the noncentral t that the formula approximates."""
+    """2,000 experiments at the true detectable ratio; 3.5 standard errors are 0.031, plus 0.01 as
+    the spread is that of the median experiment."""
     rng = np.random.default_rng(12)
     sizes = [detectable_ratio(experiment(rng, 1.0, confidence=0.95)) for _ in range(200)]
     detectable = float(np.median(sizes))
@@ -67,6 +68,19 @@ def test_a_difference_of_the_detectable_size_is_found_as_often_as_promised() -> 
 
     assert detectable == pytest.approx(1.0 + 2.87 * 0.05 / math.sqrt(N), abs=0.001)
     assert 0.76 <= found / 2_000 <= 0.84
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_few_repeats_find_the_detectable_ratio_as_often_as_promised(n: int) -> None:
+    """With one degree of freedom, too: 20,000 experiments; 3.5 standard errors are 0.01."""
+    rng = np.random.default_rng(n)
+    reach = float(stats.t.ppf(0.975, n - 1)) / math.sqrt(n)  # of logarithms that spread by 1
+    known = Interval(1.0, math.exp(-reach), math.exp(reach), n, 0.95, "Student's t on logs")
+
+    logs = rng.normal(math.log(detectable_ratio(known)), 1.0, (20_000, n))
+
+    found = stats.ttest_1samp(logs, 0.0, axis=1).pvalue < 0.05
+    assert found.mean() == pytest.approx(0.8, abs=0.01)
 
 
 @pytest.mark.parametrize("low", [None, 0.0])
