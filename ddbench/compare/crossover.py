@@ -7,6 +7,7 @@ from math import exp, log
 
 import numpy as np
 
+from ddbench.compare.verdicts import unit_of
 from ddbench.stats.interval import Interval
 from ddbench.stats.zero_crossing import MIN_UNITS, Floats, Place, around_zero
 
@@ -56,9 +57,10 @@ def crossover(points: Sequence[Point]) -> Crossover:
     at = _concurrency(ordered, falls[0])
     low = high = None
     shown = f"pays up to concurrency {at:.1f}"
-    bounds = around_zero(_logs(ordered), falls[0])
+    logs = _logs(ordered)
+    bounds = around_zero(logs, falls[0])
     if bounds is None:
-        shown += f" (no interval: that takes {MIN_UNITS} repeats of every concurrency)"
+        shown += f" (no interval: {_why_none(logs.shape[1], ordered[0].ratio)})"
     else:
         low, high = (None if end is None else _concurrency(ordered, end) for end in bounds)
         shown += (
@@ -68,6 +70,14 @@ def crossover(points: Sequence[Point]) -> Crossover:
     if len(falls) > 1:
         shown += "; the ratio crosses 1 more than once, so this is noise or not one effect"
     return Crossover(at, low, high, shown)
+
+
+def _why_none(shared: int, ratio: Interval) -> str:
+    """shared: units that every concurrency has."""
+    units = {"visit": "visits", "host": "hosts"}.get(unit_of(ratio), "repeats")
+    if shared < MIN_UNITS:
+        return f"that takes {MIN_UNITS} {units} of every concurrency"
+    return f"the {shared} {units} that every concurrency has do not cross there"
 
 
 def _falls(points: Sequence[Point]) -> list[Place]:

@@ -44,7 +44,7 @@ def detectable_sentence(ratio: Interval | None) -> str | None:
     """`with 48 prompts you could not have seen less than 3.1 %`; None without a ratio."""
     if ratio is None:
         return None
-    unit = _unit(ratio)
+    unit = unit_of(ratio)
     if ratio.low is None or ratio.high is None:
         allow = "allows" if ratio.n == 1 else "allow"
         return f"{_count(ratio.n, unit)} {allow} no interval{_needed(unit)}"
@@ -56,7 +56,8 @@ def detectable_sentence(ratio: Interval | None) -> str | None:
     return f"with {_count(ratio.n, unit)} you could not have seen less than {share:.1%}"
 
 
-def _unit(ratio: Interval) -> str:
+def unit_of(ratio: Interval) -> str:
+    """What its n counts, in words."""
     units = {"repeats": "pair of repeats", "visits": "visit", "hosts": "host", "servers": "server"}
     return next((unit for word, unit in units.items() if word in ratio.method), "prompt")
 

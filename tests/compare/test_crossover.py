@@ -11,6 +11,7 @@ from scipy.stats import ttest_1samp
 from ddbench.compare.crossover import Point, crossover
 from ddbench.stats.interval import Interval
 from ddbench.stats.pairs import ratio_of_pairs
+from ddbench.stats.visits import ratio_over_visits
 
 
 def point(concurrency: int, *ratios: float) -> Point:
@@ -100,6 +101,30 @@ def test_with_fewer_than_three_shared_repeats_the_crossover_has_no_interval(
     assert found.concurrency is not None
     assert (found.low, found.high) == (None, None)
     assert found.sentence.endswith("(no interval: that takes 3 repeats of every concurrency)")
+
+
+def test_of_two_visits_more_repeats_are_not_asked_for() -> None:
+    """Visits are what counts where there are two, however many repeats each of them has."""
+    points = [
+        Point(
+            c, ratio_over_visits(rates, np.ones(6), [0, 0, 0, 1, 1, 1]), {0: rates[0], 1: rates[3]}
+        )
+        for c, rates in ((1, [1.2] * 3 + [1.3] * 3), (8, [0.8] * 3 + [0.7] * 3))
+    ]
+
+    found = crossover(points)
+
+    assert found.sentence.endswith("(no interval: that takes 3 visits of every concurrency)")
+
+
+def test_a_crossing_that_shared_repeats_do_not_see_has_no_interval() -> None:
+    """A fourth repeat, which one concurrency alone has, draws the ratio through 1."""
+    found = crossover([point(1, 1.2, 1.21, 1.19), point(8, 1.1, 1.11, 1.09, 0.2)])
+
+    assert found.concurrency is not None
+    assert found.sentence.endswith(
+        "(no interval: the 3 repeats that every concurrency has do not cross there)"
+    )
 
 
 @pytest.mark.parametrize(
