@@ -75,7 +75,7 @@ def linear_vs_tree(
         tree_side, more = _read(run2)
         drafters += more
     found = compare_linear_with_trees(line_side, tree_side, linear=linear, tree=tree, force=force)
-    judged = judge(conditions, found.measured())
+    judged = judge(conditions, found.measured(), found.left_out())
     everyone = {(arm.run, arm.name): arm for arm in (*line_side, *tree_side)}
     levels = recommend(list(everyone.values()), limits) if limits else []
     if as_json:
@@ -149,7 +149,7 @@ def _pass_or_fail(judged: Sequence[Judged], conditions: Sequence[Condition]) -> 
     if unknown := [one for one in judged if one.holds is None]:
         raise NotComparable(
             "cannot be told: " + "; ".join(str(one) for one in unknown),
-            remedy="Measure 40 prompts or more, and 2 repeats for tok/s.",
+            remedy="Measure 40 prompts or more, 2 repeats for tok/s, and what was left out again.",
         )
     if conditions:
         typer.echo(f"{len(conditions)} conditions: none holds", err=True)

@@ -1,7 +1,7 @@
 """`--fail-if "tokens_per_step < 0.98"`: a condition on the bounds of a measured ratio."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -38,15 +38,20 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One condition at one arm and concurrency. number: the bound; None where there is none."""
+    """One condition at one arm and concurrency. number: the bound; None where there is none.
+
+    concurrency: None where the arm was compared at none.
+    """
 
     condition: Condition
     arm: str
-    concurrency: int
+    concurrency: int | None
     number: float | None
     holds: bool | None  # None: cannot be told
 
     def __str__(self) -> str:
+        if self.concurrency is None:
+            return f"{self.condition.text} ({self.arm}: not compared)"
         where = f"{self.arm} at concurrency {self.concurrency}"
         shown = "not known" if self.number is None else f"{self.number:.4g}"
         return f"{self.condition.text} ({where}: {self.condition.bound} {shown})"
@@ -72,9 +77,14 @@ def read_condition(text: str) -> Condition:
 
 
 def judge(
-    conditions: Sequence[Condition], measured: Mapping[tuple[str, int], Ratios]
+    conditions: Sequence[Condition],
+    measured: Mapping[tuple[str, int], Ratios],
+    left_out: Collection[tuple[str, int | None]] = (),
 ) -> list[Judged]:
     """Each condition at every arm and concurrency that it speaks of.
+
+    left_out: arm and concurrency (None: any) that were to be compared and could not be: what
+    nobody measured passes no gate.
 
     Raises NotComparable for a condition that speaks of nothing that was compared.
     """
@@ -91,6 +101,11 @@ def judge(
                 remedy="Name a concurrency that both arms ran.",
             )
         judged += [_judge(condition, key, measured[key]) for key in cells]
+        judged += [
+            Judged(condition, arm, concurrency, None, None)
+            for arm, concurrency in left_out
+            if None in (concurrency, condition.concurrency) or concurrency == condition.concurrency
+        ]
     return judged
 
 

@@ -93,6 +93,11 @@ class LinearVsTree:
         """(tree, concurrency) -> its ratios over the linear arm."""
         return {(p.tree, c.concurrency): c.ratios for p in self.pairs for c in p.cells}
 
+    def left_out(self) -> list[tuple[str, int | None]]:
+        """Tree and concurrency that were refused; None: the tree as a whole."""
+        cells: list[tuple[str, int | None]] = [(p.tree, c) for p in self.pairs for c in p.refused]
+        return [*cells, *((tree, None) for tree in self.refused)]
+
 
 def compare_linear_with_trees(
     linear_side: Sequence[ComparedArm],

@@ -53,6 +53,20 @@ def test_a_bound_that_is_not_known_decides_nothing() -> None:
     assert str(by_bound[0]) == "tokens_per_s < 2 (tree at concurrency 1: high not known)"
 
 
+def test_what_was_left_out_of_the_comparison_passes_no_gate() -> None:
+    left_out = [("tree", 4), ("other", None)]
+
+    everywhere = judge([read_condition("tokens_per_step < 0.98")], MEASURED, left_out)
+    at_8 = judge([read_condition("tokens_per_step@8 < 0.98")], MEASURED, left_out)
+
+    assert [one.holds for one in everywhere] == [False, False, None, None]
+    assert [str(one) for one in everywhere[2:]] == [
+        "tokens_per_step < 0.98 (tree at concurrency 4: high not known)",
+        "tokens_per_step < 0.98 (other: not compared)",
+    ]
+    assert [(one.arm, one.holds) for one in at_8] == [("tree", False), ("other", None)]
+
+
 @pytest.mark.parametrize(
     "text", ["", "speed < 1", "tokens_per_step", "tokens_per_step = 1", "tokens_per_step.mid < 1"]
 )
