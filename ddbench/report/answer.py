@@ -37,7 +37,7 @@ def answer(
     timed = _timed(results)
     words += list(_fastest(rows, timed)) or ["Nothing was timed in a closed loop. "]
     if comparison is not None:
-        words += [*_most_tokens_a_step(comparison), *_trees(comparison)]
+        words += [*_largest_gain(comparison), *_trees(comparison)]
     for drafter in drafters:
         if (head := drafter.headline) is not None:
             names = (Said(head.drafter), " (", Said(drafter.arm), "), ", Said(head.tree))
@@ -87,8 +87,11 @@ def _against(other: str, best: str, concurrency: int, trials: Trials) -> Iterato
         yield " (not told apart)"
 
 
-def _most_tokens_a_step(comparison: LinearVsTree) -> Iterator[Words]:
-    """Apart from tok/s: a tree can win the one and lose the other."""
+def _largest_gain(comparison: LinearVsTree) -> Iterator[Words]:
+    """Of tokens/step, apart from tok/s: a tree can win the one and lose the other.
+
+    Each over its own linear arm: of two drafters the worse one may gain more.
+    """
     ratios = [
         (ratio, pair, cell.concurrency)
         for pair in comparison.pairs
@@ -97,7 +100,7 @@ def _most_tokens_a_step(comparison: LinearVsTree) -> Iterator[Words]:
     ]
     if ratios:
         ratio, pair, concurrency = max(ratios, key=lambda one: one[0].value)
-        yield from ("Of the trees ", Said(pair.tree), " has the most tokens/step, ")
+        yield from ("Of the trees ", Said(pair.tree), " gained the most in tokens/step, ")
         yield from (Measured(ratio, units="x"), " those of ", Said(pair.linear))
         yield f" at concurrency {concurrency}. "
 
