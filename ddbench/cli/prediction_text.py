@@ -20,6 +20,7 @@ from ddbench.predict.next_sweep import next_sweep, settings_to_measure
 from ddbench.predict.recorded import RecordedArm
 from ddbench.predict.replay import Grid
 from ddbench.predict.step_time import measured_cells
+from ddbench.predict.timed import timed_alike
 from ddbench.predict.validation import ALLOWED_TIES, TIE_NATS, ArmValidation, notes, passes
 from ddbench.records import RunResult, Speculation
 from ddbench.report.heat_map import heat_map
@@ -67,17 +68,17 @@ def show_prediction(
     for path in (outputs.next_sweep, outputs.heat_map):
         if path is not None and path.exists():
             raise RunError(f"{path} exists", remedy="Give a file that does not exist yet.")
-    comparable = [result for result in results if recorded.speaks_for(result.trial.server)]
+    timed = timed_alike(recorded, results)
     forecaster = Forecaster(
         recorded,
         acceptance(recorded.prompts, Grid(asked.topks, asked.budgets)),
-        measured_cells(comparable),
+        measured_cells(timed.results),
     )
     candidates = {c: forecaster.candidates(c) for c in _concurrencies(forecaster, asked)}
     held_out = forecaster.held_out()
     wanted = settings_to_measure(forecaster, candidates)
     if as_json:
-        typer.echo(_json(forecaster, candidates, held_out, wanted, asked))
+        typer.echo(_json(forecaster, candidates, held_out, wanted, asked, timed.notes))
     else:
         console = _console()
         console.print(_acceptance_table(forecaster))
@@ -85,11 +86,13 @@ def show_prediction(
         if not candidates:
             console.print("Nothing was timed beside the recording: speeds are not known.")
         for concurrency, ranked in candidates.items():
-            console.print(_table(forecaster, concurrency, ranked, asked))
-            for line in _verdict(forecaster, concurrency, ranked, asked, _typical(held_out)):
+            typical_error = _typical(held_out)
+            console.print(_table(forecaster, concurrency, ranked, asked, typical_error))
+            for line in _verdict(forecaster, concurrency, ranked, asked, typical_error):
                 console.print(line)
             console.print()
         for line in (
+            *timed.notes,
             *_held_out_lines(held_out),
             *_repeats_line(forecaster),
             *_to_measure(wanted),
@@ -194,7 +197,11 @@ def _plain(interval: Interval) -> str:
 
 
 def _table(
-    forecaster: Forecaster, concurrency: int, ranked: Sequence[Candidate], asked: Asked
+    forecaster: Forecaster,
+    concurrency: int,
+    ranked: Sequence[Candidate],
+    asked: Asked,
+    typical_error: float | None,
 ) -> Table:
     table = Table(
         "setting",
@@ -203,7 +210,7 @@ def _table(
         "tok/s",
         "over linear",
         "TPOT ms",
-        "step time",
+        "step time, error",
         title=f"concurrency {concurrency}",
         title_justify="left",
         box=None,
@@ -225,9 +232,13 @@ def _table(
             interval_text(forecast.tokens_per_s),
             interval_text(forecast.over_linear, units="x"),
             f"{candidate.tpot_s * MS_PER_S:.1f}",
-            "measured" if candidate.timed else "interpolated",
+            "measured" if candidate.timed else _interpolated(typical_error),
         )
     return table
+
+
+def _interpolated(typical_error: float | None) -> str:
+    return f"interpolated, {'?' if typical_error is None else f'{typical_error:.1%}'}"
 
 
 def _tokens_per_step(forecast: Forecast) -> str:
@@ -332,6 +343,7 @@ def _json(
     held_out: Sequence[HeldOut],
     wanted: Sequence[Speculation],
     asked: Asked,
+    timed_notes: Sequence[str],
 ) -> str:
     """Every candidate's point values, the shown ones' intervals, the errors, what to measure."""
     data = {
@@ -342,6 +354,7 @@ def _json(
             "topk": forecaster.recorded.topk,
             "notes": forecaster.recorded.notes,
         },
+        "timed": {"notes": timed_notes},
         "concurrencies": {
             str(concurrency): _concurrency_json(forecaster, concurrency, ranked, asked)
             for concurrency, ranked in candidates.items()

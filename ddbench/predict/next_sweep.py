@@ -1,6 +1,6 @@
 """Which few settings to run after a prediction, and the sweep file that runs them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -8,6 +8,7 @@ import yaml
 from ddbench.errors import PlanError
 from ddbench.plan.read import parse_sweep
 from ddbench.predict.forecast import Candidate, Forecaster
+from ddbench.predict.step_time import WIDTH_EDGES, NotPredicted, tree_cost
 from ddbench.records import Speculation
 
 FEWEST = 3
@@ -26,8 +27,8 @@ def settings_to_measure(
 ) -> list[Speculation]:
     """The trees to run to be sure, at most five, none that was timed.
 
-    The best of each concurrency; its best rival of another width; and the widest tree asked for
-    where step times end before it: nothing was said of what lies between. Then the next fastest.
+    The best of each concurrency; its best rival of another width; and trees that would let more be
+    predicted, where something was refused. Then the next fastest.
     Where no tree was timed, a ladder of widths instead: step times are what is missing.
 
     best: concurrency -> its candidates, the fastest first.
@@ -46,7 +47,7 @@ def settings_to_measure(
         if (rival := next(rivals, None)) is not None:
             chosen[rival.speculation] = None
     if any(forecaster.refusals(concurrency) for concurrency in best):
-        chosen[_widest(forecaster)] = None
+        chosen |= dict.fromkeys(_openers(forecaster))
     for candidates in untimed.values():
         for candidate in candidates:
             if len(chosen) >= FEWEST:
@@ -97,9 +98,20 @@ def _is_other_width(candidate: Candidate, best: Candidate) -> bool:
     return max(own, other) >= ANOTHER_WIDTH * min(own, other)
 
 
-def _widest(forecaster: Forecaster) -> Speculation:
-    budgets = [budget for budget, _ in forecaster.trees()]
-    return _with_best_topk(forecaster, max(budgets))
+def _openers(forecaster: Forecaster) -> Iterator[Speculation]:
+    """The widest tree asked for, else the narrowest, if it lies beyond all timed ones; and the
+    narrowest behind an edge that no line may cross."""
+    timed = [c.speculation.budget for c in forecaster.cells if c.speculation.budget is not None]
+    budgets = {budget for budget, _ in forecaster.trees()}
+    if max(budgets) > max(timed):
+        yield _with_best_topk(forecaster, max(budgets))
+    elif min(budgets) < min(timed):
+        yield _with_best_topk(forecaster, min(budgets))
+    for edge in WIDTH_EDGES:  # a budget of as many nodes is one wider, with its root
+        if edge in budgets and min(timed) < edge < max(timed):
+            costs = [tree_cost(forecaster.cells, c, edge + 1) for c in forecaster.concurrencies]
+            if any(isinstance(cost, NotPredicted) for cost in costs):
+                yield _with_best_topk(forecaster, edge)
 
 
 def _ladder(forecaster: Forecaster) -> list[Speculation]:

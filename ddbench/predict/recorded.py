@@ -95,6 +95,8 @@ def recorded_arm(
             f"no answer of {name} in {folder} was recorded whole",
             remedy="Run the sweep again, or resume it with `ddbench sweep --resume`.",
         )
+    if any(result.trial.load.temperature != 0.0 for result in probes[name]):
+        notes.append("Sampled answers: a replay of them is no prediction of other samples.")
     recorded = recordings[0]
     return RecordedArm(name, server, recorded.depth, recorded.topk, tuple(prompts), tuple(notes))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ddbench.predict.frontier import smallest_gap
 from ddbench.predict.recorded import RecordedArm, RecordedPrompt
 from ddbench.predict.replay import Grid, replay
+from ddbench.predict.timed import build_name
 from ddbench.records import RequestCompleted, RunResult, Speculation
 
 TIE_NATS = 1e-5
@@ -34,7 +35,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ArmValidation:
-    """One measured arm. other_text: requests whose answer is not the recorded one."""
+    """One measured arm. other_text: requests whose answer is not the recorded one.
+
+    build: patches that it ran with, where the recording ran with others.
+    """
 
     arm: str
     speculation: Speculation
@@ -43,6 +47,7 @@ class ArmValidation:
     measured_steps: int
     other_text: int
     differences: tuple[Difference, ...]
+    build: str | None = None
 
 
 def passes(arms: Sequence[ArmValidation]) -> bool:
@@ -79,7 +84,8 @@ def _validate_arm(
     arm: str,
     requests: Sequence[tuple[RunResult, RequestCompleted]],
 ) -> ArmValidation:
-    speculation = requests[0][0].trial.server.speculation
+    server = requests[0][0].trial.server
+    speculation = server.speculation
     budget, topk = speculation.budget or recorded.depth, speculation.topk or 1
     predicted: dict[str, int] = {}
     differences: list[Difference] = []
@@ -121,11 +127,14 @@ def _validate_arm(
         measured_steps=measured_steps,
         other_text=other_text,
         differences=tuple(differences),
+        build=None if server.patches == recorded.server.patches else build_name(server),
     )
 
 
 def notes(arms: Sequence[ArmValidation]) -> Iterator[str]:
     for arm in arms:
+        if arm.build is not None:
+            yield f"{arm.arm} ran with {arm.build}, which the recording did not."
         if arm.other_text:
             yield (
                 f"{arm.arm}: {arm.other_text} answers are not the recorded ones, and were not "

@@ -63,8 +63,6 @@ def _report(
         return DrafterReport(str(folder), name, None, (), (f"{error} {error.remedy}",))
     greedy = all(r.trial.load.temperature == 0.0 for r in results if r.trial.arm == name)
     notes = list(recorded.notes)
-    if not greedy:
-        notes.append("Sampled answers: a replay of them is no prediction of other samples.")
     trees = [arm for arm in arms if arm.is_tree and recorded.speaks_for(arm.server)]
     trees.sort(key=lambda arm: (arm.speculation.budget or 0, arm.speculation.topk or 0))
     found = []

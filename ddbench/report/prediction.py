@@ -11,6 +11,7 @@ from ddbench.predict.forecast import Candidate, Forecast, Forecaster, recommende
 from ddbench.predict.recorded import RecordedArm, recorded_arm
 from ddbench.predict.replay import Grid
 from ddbench.predict.step_time import measured_cells
+from ddbench.predict.timed import timed_alike
 from ddbench.records import Launch, RunResult, Speculation
 from ddbench.report.heat_map import Panel, panels_of
 from ddbench.stats.interval import Interval
@@ -80,7 +81,8 @@ def setting_name(speculation: Speculation) -> str:
 
 
 def _predicted(recorded: RecordedArm, results: Sequence[RunResult]) -> Prediction:
-    cells = measured_cells([r for r in results if recorded.speaks_for(r.trial.server)])
+    timed = timed_alike(recorded, results)
+    cells = measured_cells(timed.results)
     largest = max([LEAST_BUDGET, *(cell.speculation.budget or 0 for cell in cells)])
     grid = Grid(topks=TOPKS, budgets=tuple(range(1, largest + 1)))
     forecaster = Forecaster(recorded, acceptance(recorded.prompts, grid), cells)
@@ -92,7 +94,7 @@ def _predicted(recorded: RecordedArm, results: Sequence[RunResult]) -> Predictio
         prompts=len(recorded.prompts),
         depth=recorded.depth,
         topk=recorded.topk,
-        notes=recorded.notes,
+        notes=(*recorded.notes, *timed.notes),
         linear_tokens_per_step=forecaster.linear_per_step(),
         best=tuple(_best(forecaster, candidates, typical)),
         held_out=len(errors),
