@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
-from typing import TextIO
 
 from ddbench import events
 from ddbench.errors import RunError
@@ -22,7 +22,7 @@ Fields = dict[str, object]
 class EventLines:
     """Feed it the events of a sweep; each is on its way when `show` returns."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: FileIO) -> None:
         self._stream = stream
 
     def show(self, event: events.Event) -> None:
@@ -31,8 +31,14 @@ class EventLines:
 
     def write(self, name: str, fields: Fields) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._stream.write(json.dumps({"event": name, "at": at, **fields}) + "\n")
-        self._stream.flush()
+        line = json.dumps({"event": name, "at": at, **fields}) + "\n"
+        try:
+            self._stream.write(line.encode())
+        except OSError as cause:
+            raise RunError(
+                f"cannot write events: {cause.strerror}",
+                remedy="Give --events a file that can take them, and go on with --resume.",
+            ) from cause
 
 
 @contextmanager
@@ -41,15 +47,16 @@ def event_lines(where: str | None) -> Iterator[EventLines | None]:
     if where is None:
         yield None
     elif where == "-":
-        yield EventLines(sys.stderr)
+        with FileIO(sys.stderr.fileno(), "w", closefd=False) as stream:
+            yield EventLines(stream)
     else:
         with _opened(Path(where)) as stream:
             yield EventLines(stream)
 
 
-def _opened(path: Path) -> TextIO:
+def _opened(path: Path) -> FileIO:
     try:
-        return path.open("a", encoding="utf-8")
+        return path.open("ab", buffering=0)
     except OSError as cause:
         raise RunError(
             f"cannot write events to {path}: {cause.strerror}",

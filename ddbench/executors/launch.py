@@ -62,6 +62,7 @@ def launched(job: LaunchJob, send: Send = run_load) -> Iterator[LocalServer]:
     cannot be ended: nothing else may be started beside it.
     """
     server, log_path = job.server, job.log_path
+    key = read_api_key(job.first.load)  # before a start that may take minutes
     launch = Launch(server, (), log_path.name, None, Environment({}, {}), None)
     try:
         port = server.port or free_port(server.host)
@@ -74,7 +75,6 @@ def launched(job: LaunchJob, send: Send = run_load) -> Iterator[LocalServer]:
             if drafts is not None:
                 _require_recording(drafts)
             env = dict(command.env) if command is not None else None
-            key = read_api_key(job.first.load)
             environment = probe_environment(running.base_url, server, env=env, api_key=key)
             launch = replace(launch, startup_s=running.startup_s, environment=environment)
             yield LocalServer(job, launch, running, send=send)

@@ -46,9 +46,9 @@ def measure(
     load, url = trial.load, running.base_url
     key = read_api_key(load)
     result = unmeasured(trial, job.versions)
-    prompts = ready_to_send(url, job.prompts, load)
     log_start = 0
     try:
+        prompts = ready_to_send(url, job.prompts, load)
         log = TrialLog(running.log_path, running.log_lag_s)
         log_start = log.start
         warmed = warm_up(url, prompts, load, known_rate=steady.get(load))

@@ -87,7 +87,7 @@ def ready_to_send(base_url: str, prompts: Sequence[Prompt], load: LoadConfig) ->
 
     Raises:
         PromptError: there are conversations, and the server's chat template is not to be had.
-        LoadError: the server does not say where it is.
+        LoadError, ServerError: the server does not say where it is.
     """
     if load.route == "chat" or not any(prompt.messages for prompt in prompts):
         return list(prompts)

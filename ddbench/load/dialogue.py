@@ -11,7 +11,7 @@ from functools import partial
 
 import requests
 
-from ddbench.errors import LoadError
+from ddbench.errors import LoadError, ServerError
 from ddbench.load.answer import Answer
 from ddbench.load.generate import ROUTE as GENERATE
 from ddbench.load.generate import GenerateAnswer, generate_body
@@ -40,6 +40,7 @@ def open_dialogue(
     Raises:
         LoadError: base_url is no http or https URL, the key's variable is empty, or the server does
             not list its models.
+        ServerError: it does not answer when it is asked for them.
     """
     target = read_target(base_url)
     api_key = read_api_key(load, environment)
@@ -80,7 +81,8 @@ def get_json(base_url: str, route: str, api_key: str | None) -> object:
     """The JSON of a GET.
 
     Raises:
-        LoadError: there is no answer, another status than 200, or no JSON.
+        ServerError: there is no answer, no JSON, or the server says that it failed.
+        LoadError: it says anything else than 200: this cannot be asked of it.
     """
     headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
     with direct_session() as session:
@@ -89,11 +91,12 @@ def get_json(base_url: str, route: str, api_key: str | None) -> object:
             if answer.status_code == 200:
                 return answer.json()
         except requests.RequestException as cause:  # no JSON is one of them
-            raise LoadError(
+            raise ServerError(
                 f"no answer from {base_url}{route}: {type(cause).__name__}",
                 remedy="Check that the server runs and offers this route.",
             ) from cause
-    raise LoadError(
+    error = ServerError if answer.status_code >= 500 else LoadError
+    raise error(
         f"{base_url}{route} answers {answer.status_code}",
         remedy="Check that the server offers this route, and `api_key_env` if it wants a key.",
     )

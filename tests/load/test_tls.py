@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trustme
 
-from ddbench.errors import LoadError, ServerUntrusted
+from ddbench.errors import ServerError, ServerUntrusted
 from ddbench.load.dialogue import get_json
 from ddbench.records import RequestCompleted, RequestFailed
 from ddbench.server.http import ask as ask_server
@@ -85,7 +85,7 @@ def test_a_stranger_s_certificate_is_no_connection_and_no_answer(
             ask_server(https(url), "/health")
         with pytest.raises(ServerUntrusted), attached_server(https(url)):
             pytest.fail("the body must not run")
-        with pytest.raises(LoadError, match="SSLError"):
+        with pytest.raises(ServerError, match="SSLError"):
             get_json(https(url), "/server_info", None)
 
     assert isinstance(failed, RequestFailed)

@@ -98,6 +98,21 @@ def test_events_on_stderr_are_alone_there(ddbench, write_rude_sweep, tmp_path):
     assert len(done.stderr.splitlines()) - len(lines) == 1  # how many failed
 
 
+def test_events_that_cannot_be_written_end_the_sweep_in_one_sentence(
+    ddbench, write_rude_sweep, living, tmp_path
+):
+    sweep, out = write_rude_sweep(visits=1, repeats="1", concurrency="[1]"), tmp_path / "run"
+
+    full = ddbench("sweep", sweep, "--out", out, "--events", "/dev/full")
+    resumed = ddbench("sweep", "--resume", out)
+
+    assert full.returncode == 2
+    assert "error: cannot write events: No space left on device" in full.stderr
+    assert "Traceback" not in full.stderr
+    assert living(sweep.parent / "pids") == []
+    assert resumed.returncode == 0
+
+
 def test_a_pipe_gets_lines(ddbench, write_rude_sweep, tmp_path):
     sweep = write_rude_sweep(visits=1, repeats="1", concurrency="[1]")
 
