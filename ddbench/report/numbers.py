@@ -44,9 +44,14 @@ def short_interval_text(interval: Interval | None, *, scale: float = 1.0) -> str
 def number_texts(
     interval: Interval, *, scale: float = 1.0, units: str = "", form: str = "[{low}, {high}]"
 ) -> tuple[str, str, str]:
-    """The value, its bounds ("" where n allows none), and `n=...`."""
+    """The value, its bounds ("" where n allows none), and `n=...`.
+
+    Of a ratio, units "x", as many decimals as show on which side of 1 its interval ends.
+    """
     value = interval.value * scale
     places = _decimals(value)
+    if units == "x":
+        places = _decimals_beside_1(interval, places)
     bounds = ""
     if interval.low is not None and interval.high is not None:
         most = WIDEST * abs(interval.value)
@@ -55,6 +60,22 @@ def number_texts(
             high = f">{most * scale:.{places}f}"
         bounds = form.format(low=low, high=high)
     return f"{value:.{places}f}{units}", bounds, f"n={interval.n}"
+
+
+def _decimals_beside_1(ratio: Interval, places: int) -> int:
+    """At most 4. `1.06x [1.0002, 1.13]` is above 1, which `[1.00, 1.13]` does not say.
+
+    Where both bounds round to 1 nothing hangs on it.
+    """
+    if ratio.low is None or ratio.high is None:
+        return places
+    for more in range(places, 4):
+        ends_at_1 = [
+            bound != 1.0 and round(bound, more) == 1.0 for bound in (ratio.low, ratio.high)
+        ]
+        if sum(ends_at_1) != 1:
+            return more
+    return max(places, 4)
 
 
 def _decimals(value: float) -> int:
