@@ -19,15 +19,16 @@ def acceptance_sections(pairs: Sequence[Pair]) -> Iterator[Section]:
         if pair.cells:
             rows["category"] += _group_rows(pair, pair.cells[0], pair.cells[0].categories)
             rows["prompt length"] += _group_rows(pair, pair.cells[0], pair.cells[0].prompt_lengths)
+    where = _where(pairs)
     for kind, found in rows.items():
         if found:
             header = ("tree", kind, "linear tokens/step", "tree tokens/step", "ratio")
-            yield Section(f"Acceptance by {kind}", header=header, rows=tuple(found))
+            yield Section(f"Acceptance by {kind}", ((f"At {where}.",),), header, tuple(found))
     if curves := _curves(pairs):
         deepest = max(len(depths) for _, depths in curves)
         yield Section(
             SURVIVAL,
-            ((_pooled(depths[0].survival.n for _, depths in curves),),),
+            ((_pooled(where, (depths[0].survival.n for _, depths in curves)),),),
             header=("arm", *(f"d>={depth}" for depth in range(1, deepest + 1))),
             rows=tuple(_curve_row(arm, depths, deepest) for arm, depths in curves),
         )
@@ -40,14 +41,19 @@ def acceptance_sections(pairs: Sequence[Pair]) -> Iterator[Section]:
         )
 
 
-def _pooled(prompts: Iterable[int]) -> str:
+def _where(pairs: Sequence[Pair]) -> str:
+    lowest = sorted({pair.cells[0].concurrency for pair in pairs if pair.cells})
+    return f"concurrency {' and '.join(map(str, lowest))}"
+
+
+def _pooled(where: str, prompts: Iterable[int]) -> str:
     most = max(prompts)
     intervals = (
         "the JSON has the intervals"
         if most >= MIN_SHARE_CLUSTERS
         else f"shares of fewer than {MIN_SHARE_CLUSTERS} prompts have no intervals"
     )
-    return f"Pooled over the steps of n={most} prompts; {intervals}."
+    return f"At {where}, pooled over the steps of n={most} prompts; {intervals}."
 
 
 def _group_rows(pair: Pair, cell: Cell, groups: Sequence[Group]) -> list[Sentence]:

@@ -130,7 +130,8 @@ def _calibration(found: Calibration) -> str:
     )
     if found.stated_over_hit is None:
         return f"{text}{NOT_MEASURED}: none came true."
-    return f"{text}{interval_text(found.stated_over_hit)} (above 1: it promises too much)."
+    ratio = interval_text(found.stated_over_hit, units="x")
+    return f"{text}{ratio} (above 1 it promises too much, below 1 too little)."
 
 
 def _percent(share: Interval) -> Measured:

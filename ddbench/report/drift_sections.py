@@ -26,7 +26,15 @@ def drift_section(found: Drift) -> Section:
 
 def drift_sentences(found: Drift) -> Iterator[Sentence]:
     yield (f"Drift: {found.sentence}.",)
-    yield (
-        "Each server counts once, by the mean of its concurrencies. Visits run in reverse order of "
-        "each other, so a steady drift meets both arms of a comparison alike and leaves its mean.",
-    )
+    said = "Each server counts once, by the mean of its concurrencies."
+    if found.visits % 2 == 0:
+        said += (
+            " Every second visit runs in reverse order, so a steady drift meets both arms of a "
+            "comparison alike and leaves its mean."
+        )
+    else:
+        said += (
+            " Every second visit runs in reverse order: after an odd number of them a steady drift "
+            "is not quite the same for arms that ran first and last."
+        )
+    yield (said,)

@@ -47,7 +47,7 @@ def _sentence(one: Recommendation) -> Sentence:
     head = f"{level} at concurrency {one.concurrency}: "
     if one.best is None:
         return (head, f"{one.verdict}.", *_left_out(one))
-    parts: list[Words] = [head, Said(one.best.arm), f" {one.verdict}, {_speed(one.best)}"]
+    parts: list[Words] = [head, Said(one.best.arm), f" {one.verdict}, ", *_numbers(one.best)]
     if one.rivals:
         parts += ["; its tok/s is not told from that of ", *_listed(one.rivals)]
     if one.faster:
@@ -55,11 +55,12 @@ def _sentence(one: Recommendation) -> Sentence:
     return (*parts, ".", *_left_out(one))
 
 
-def _speed(setting: Setting) -> str:
-    numbers = ", ".join(
-        f"{held.limit.statistic} {held.limit.metric} {plain(_held(held))}" for held in setting.held
+def _numbers(setting: Setting) -> Iterator[Words]:
+    yield Measured(setting.tokens_per_s)
+    held = ", ".join(
+        f"{one.limit.statistic} {one.limit.metric} {plain(_held(one))}" for one in setting.held
     )
-    return f"{setting.tokens_per_s.value:.0f} tok/s ({numbers})"
+    yield f" tok/s ({held})"
 
 
 def _held(held: Held) -> Words:

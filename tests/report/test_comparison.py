@@ -167,4 +167,17 @@ def test_what_graphs_are_worth_has_a_table_where_both_were_run(arms: list[Compar
 def test_shares_of_too_few_prompts_are_said_once_to_have_no_interval(found: LinearVsTree) -> None:
     text = comparison_markdown(sections(found))
 
-    assert text.count("n=48 prompts; shares of fewer than 64 prompts have no intervals.") == 1
+    said = (
+        "pooled over the steps of n=48 prompts; shares of fewer than 64 prompts have no intervals."
+    )
+    assert text.count(f"At concurrency 1, {said}") == 1
+
+
+def test_a_table_of_one_concurrency_alone_says_which(arms: list[ComparedArm]) -> None:
+    """Acceptance by category is that of the lowest."""
+    found = compare_linear_with_trees(arms, arms)
+    later = replace(found, pairs=tuple(replace(pair, cells=pair.cells[1:]) for pair in found.pairs))
+
+    titles = {section.title: section for section in sections(later)}
+
+    assert titles["Acceptance by category"].sentences == (("At concurrency 4.",),)

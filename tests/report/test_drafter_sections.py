@@ -81,6 +81,7 @@ def test_a_drafter_is_one_sentence_then_tables_with_their_n() -> None:
     assert "84.0 % [79.0, 89.0] n=48" in text
     assert "expected calibration error 1.49% over 2756 candidates (1.15% by chance alone)" in text
     assert "| 0.9 to 1.0 | 2000 | 97.0 % | 94.0 % [89.0, 99.0] n=48 |" in text
+    assert "(above 1 it promises too much, below 1 too little)" in text
 
 
 def test_nothing_recorded_is_no_section() -> None:
@@ -108,7 +109,7 @@ def test_a_level_says_which_number_it_limits_and_that_noise_decides() -> None:
     text = comparison_markdown([slo_section([LEVEL])])
 
     assert "mean tpot_s < 0.02 at concurrency 8".replace("<", "&lt;") in text
-    assert "meets it, within noise, 512 tok/s (mean tpot_s 12.0 ms [" in text
+    assert "meets it, within noise, 512 [1, 1] n=48 tok/s (mean tpot_s 12.0 ms [" in text
 
 
 def test_no_best_arm_is_said() -> None:
@@ -125,6 +126,14 @@ def test_drift_is_a_sentence_and_a_row_a_server() -> None:
 
     assert "tok/s changed by +31.8% [+26.8%, +36.9%]" in text
     assert "1.32x [1.27, 1.37] n=48" in text
+    assert "a steady drift meets both arms of a comparison alike" in text
+
+
+def test_after_an_odd_number_of_visits_a_steady_drift_is_not_said_to_cancel() -> None:
+    text = comparison_markdown([drift_section(replace(DRIFT, visits=3))])
+
+    assert "a steady drift is not quite the same for arms that ran first and last" in text
+    assert "alike" not in text
 
 
 @pytest.mark.parametrize(
