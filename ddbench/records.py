@@ -140,7 +140,7 @@ class Trial:
     visit: int = 0
 
 
-RepeatMetric = Literal["tokens_per_s", "ttft_s", "e2e_s"]
+RepeatMetric = Literal["tokens_per_s", "tpot_s", "ttft_s", "e2e_s"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,10 @@ def measured(result: RunResult, metric: RepeatMetric) -> float | None:
         case "tokens_per_s":
             tokens = sum(request.completion_tokens for request in requests)
             return tokens / result.wall_s if result.wall_s else None
+        case "tpot_s":
+            long = [request for request in requests if request.completion_tokens > 1]
+            each = [(r.e2e_s - r.ttft_s) / (r.completion_tokens - 1) for r in long]
+            return fmean(each) if each else None
         case "ttft_s":
             return fmean(request.ttft_s for request in requests)
         case "e2e_s":

@@ -20,6 +20,7 @@ def test_the_metrics_are_those_of_the_completed_requests(make_result):
     result = make_result()
 
     assert measured(result, "tokens_per_s") == pytest.approx(5 / 0.4)
+    assert measured(result, "tpot_s") == pytest.approx((0.3 - 0.02) / 4)
     assert measured(result, "ttft_s") == pytest.approx(0.02)
     assert measured(result, "e2e_s") == pytest.approx(0.3)
 
