@@ -35,7 +35,7 @@ _DRAFTER = (
     ("drafter weights", ("drafter.sha256", "drafter.sampled_sha256")),
     ("drafter config", ("drafter.config_sha256",)),
 )
-_SETTINGS = (
+SETTINGS = (
     "dtype",
     "quantization",
     "kv_cache_dtype",
@@ -55,7 +55,7 @@ _SETTINGS = (
     "schedule_policy",
     "stream_interval",
 )
-_DRAFT_SETTINGS = (
+DRAFT_SETTINGS = (
     "speculative_draft_window_size",
     "speculative_draft_kv_cache_dtype",
     "speculative_draft_model_quantization",
@@ -133,7 +133,7 @@ def _shares(names: Sequence[str], first: ComparedArm, second: ComparedArm) -> bo
 
 def _settings(first: ComparedArm, second: ComparedArm) -> Iterator[Difference]:
     both_draft = not (first.is_plain or second.is_plain)
-    for name in _SETTINGS + (_DRAFT_SETTINGS if both_draft else ()):
+    for name in SETTINGS + (DRAFT_SETTINGS if both_draft else ()):
         if name in first.settings and name in second.settings:
             yield from _unequal(name, first.settings[name], second.settings[name])
     if not (first.settings and second.settings):  # nothing read back: what was asked for
@@ -240,7 +240,7 @@ def _by_prompt(arm: ComparedArm) -> dict[str, tuple[int, float]]:
 
 
 def _unsteady(first: ComparedArm, second: ComparedArm) -> Iterator[Difference]:
-    decisive = {name for _, names in _WEIGHTS + _DRAFTER for name in names} | set(_SETTINGS)
+    decisive = {name for _, names in _WEIGHTS + _DRAFTER for name in names} | set(SETTINGS)
     for arm in (first, second):
         hardware = [name for name in arm.unsteady if _is_hardware(name, arm)]
         if odd := [name for name in arm.unsteady if name in decisive] + hardware:
@@ -261,7 +261,7 @@ def labelling(first: ComparedArm, second: ComparedArm) -> Iterator[Difference]:
     """What belongs to an arm: its algorithm, patches, captured sizes, and whatever else differs."""
     yield from _unequal("patches", first.server.patches, second.server.patches)
     yield from _unequal("hosts", _hosts(first), _hosts(second))
-    known = set(_SETTINGS) | set(_DRAFT_SETTINGS) | _OF_NO_CONSEQUENCE
+    known = set(SETTINGS) | set(DRAFT_SETTINGS) | _OF_NO_CONSEQUENCE
     for name in sorted((first.settings.keys() | second.settings.keys()) - known):
         if first.settings and second.settings:
             yield from _unequal(name, first.settings.get(name), second.settings.get(name))
@@ -283,7 +283,7 @@ def not_known(first: ComparedArm, second: ComparedArm) -> tuple[str, ...]:
     ]
     missing += [
         name
-        for name in _SETTINGS
+        for name in SETTINGS
         if name in _NEEDED and not (name in first.settings and name in second.settings)
     ]
     return tuple(missing)

@@ -10,6 +10,7 @@ from ddbench.compare.arms import ComparedArm
 from ddbench.compare.gate import trouble_at
 from ddbench.compare.measures import blocks_of, tokens_per_s, tpot_s
 from ddbench.compare.pairing import throughput_ratio
+from ddbench.compare.ranking import unlike
 from ddbench.errors import NotComparable
 from ddbench.records import RequestCompleted, RunResult
 from ddbench.stats.interval import Interval
@@ -98,10 +99,12 @@ class Recommendation:
 def recommend(arms: Sequence[ComparedArm], limits: Sequence[Limit]) -> list[Recommendation]:
     """One entry a concurrency, of all arms that ran there without trouble.
 
+    Left out are those that answer another question than the first arm, see ddbench.compare.ranking.
     Raises NotComparable where no arm has the requests that a percentile needs.
     """
+    odd = unlike(arms)
     found = [
-        _at(concurrency, arms, tuple(limits))
+        _at(concurrency, arms, tuple(limits), odd)
         for concurrency in sorted({c for arm in arms for c in arm.concurrencies})
     ]
     for limit in limits:
@@ -116,7 +119,13 @@ def recommend(arms: Sequence[ComparedArm], limits: Sequence[Limit]) -> list[Reco
     return found
 
 
-def _at(concurrency: int, arms: Sequence[ComparedArm], limits: tuple[Limit, ...]) -> Recommendation:
+def _at(
+    concurrency: int,
+    arms: Sequence[ComparedArm],
+    limits: tuple[Limit, ...],
+    odd: Mapping[tuple[str, str], tuple[str, ...]],
+) -> Recommendation:
+    several = len({arm.run for arm in arms}) > 1
     left_out: dict[str, tuple[str, ...]] = {}
     trials: dict[Setting, Sequence[RunResult]] = {}
     for arm in arms:
@@ -127,8 +136,10 @@ def _at(concurrency: int, arms: Sequence[ComparedArm], limits: tuple[Limit, ...]
             for trial, block in zip(ran, blocks_of(ran), strict=True)
             if (rate := tokens_per_s(trial)) is not None
         ]
-        if (trouble := tuple(trouble_at(concurrency, ran))) or not rates:
-            left_out[arm.name] = trouble or ("no tokens",)
+        trouble = (*odd.get((arm.run, arm.name), ()), *trouble_at(concurrency, ran))
+        if trouble or not rates:
+            name = f"{arm.run}: {arm.name}" if several else arm.name
+            left_out[name] = trouble or ("no tokens",)
             continue
         held = tuple(_hold(limit, ran) for limit in limits)
         throughput = rate_over_visits(*zip(*rates, strict=True))

@@ -9,7 +9,7 @@ import pytest
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.slo import Recommendation, recommend
 from ddbench.errors import NotComparable
-from ddbench.records import RequestCompleted
+from ddbench.records import RequestCompleted, RequestFailed, RunResult
 from ddbench.stats.service_level import read_limits
 
 Arms = dict[str, ComparedArm]
@@ -150,15 +150,56 @@ def test_an_arm_with_failed_requests_is_left_out_and_named(
     two: list[ComparedArm], change_trials: Change
 ) -> None:
     fast, slow = two
-    broken = change_trials(
-        fast, lambda trial: replace(trial, requests=trial.requests[1:], wall_s=None)
-    )
+
+    def broken_off(trial: RunResult) -> RunResult:
+        first, *others = trial.requests
+        failed = RequestFailed(first.prompt_id, first.sent_s, first.lateness_s, "connection reset")
+        return replace(trial, requests=(failed, *others))
+
+    broken = change_trials(fast, broken_off)
 
     one = at(recommend([broken, slow], read_limits("ttft_s<1")), 1)
 
     assert one.best is not None
     assert one.best.arm == "tree-8-31-4"
-    assert list(one.left_out) == ["linear-8"]
+    assert one.left_out == {
+        "linear-8": ("repeat 0: 1 requests failed", "repeat 1: 1 requests failed")
+    }
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"target.sha256": "another"}, "unlike linear-8 in target weights: "),
+        ({"cpu.model": "another"}, "unlike linear-8 in CPU: "),
+    ],
+)
+def test_an_arm_of_another_model_or_machine_is_no_rival(
+    two: list[ComparedArm], facts: dict[str, str], why: str
+) -> None:
+    slow, fast = two[0], replace(two[1], run="other", facts={**two[1].facts, **facts})
+    fast = replace(fast, trials=tuple(replace(trial, wall_s=1.0) for trial in fast.trials))
+
+    one = at(recommend([slow, fast], read_limits("ttft_s<1")), 1)
+
+    assert one.best is not None
+    assert one.best.arm == "linear-8"
+    ((name, said),) = one.left_out.items()
+    assert name == "other: tree-8-31-4"
+    assert said[0].startswith(why)
+
+
+def test_what_an_operator_may_choose_leaves_no_arm_out(two: list[ComparedArm]) -> None:
+    """Another drafter, and CUDA graphs."""
+    other = replace(
+        two[1],
+        facts={**two[1].facts, "drafter.sha256": "another"},
+        settings={**two[1].settings, "disable_cuda_graph": "false"},
+    )
+
+    one = at(recommend([two[0], other], read_limits("ttft_s<1")), 1)
+
+    assert len(one.settings) == 2
 
 
 def test_a_percentile_needs_its_requests(quickstart: Arms) -> None:
