@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ddbench.checks.finding import Severity
+from ddbench.compare.gate import trouble_at
 from ddbench.compare.linear_vs_tree import LinearVsTree
 from ddbench.compare.pairing import throughput_ratio
 from ddbench.records import RunResult
@@ -63,7 +64,19 @@ def _fastest(rows: Sequence[Row], trials: Trials) -> Iterator[Words]:
         if row.concurrency and row.tokens_per_s is not None:
             by_concurrency[row.concurrency].append((row, row.tokens_per_s))
     for concurrency, measured in by_concurrency.items():
-        ranked = sorted(measured, key=lambda one: -one[1].value)
+        trouble = {
+            row.arm: found
+            for row, _ in measured
+            if (found := trouble_at(concurrency, trials[row.arm, concurrency]))
+        }
+        ranked = sorted(
+            (one for one in measured if one[0].arm not in trouble), key=lambda one: -one[1].value
+        )
+        for arm, found in trouble.items():
+            yield from (f"At concurrency {concurrency} ", Said(arm), " is not ranked (")
+            yield from (Said(found[0]), "). ")
+        if not ranked:
+            continue
         best, speed = ranked[0]
         yield from (f"At concurrency {concurrency} ", Said(best.arm), " gave the most tok/s, ")
         yield Measured(speed)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ddbench.checks.finding import Finding, Severity
 from ddbench.checks.run import Report as Checked
-from ddbench.records import RunResult
+from ddbench.records import RequestFailed, RunResult
 from ddbench.report.assemble import assemble
 from ddbench.report.sections import plain
 
@@ -53,6 +53,19 @@ def test_arms_of_different_models_are_not_ranked(make_result: Make) -> None:
 
     assert "different models" in said
     assert "the most tok/s" not in said
+
+
+def test_an_arm_whose_requests_failed_is_not_ranked(make_result: Make) -> None:
+    """Only its short answers were left: at half the load it would look fast."""
+    broken = make_result("tree-8-31-4")
+    first, *others = broken.requests
+    failed = RequestFailed(first.prompt_id, first.sent_s, first.lateness_s, "connection reset")
+    broken = replace(broken, requests=(failed, *others))
+
+    said = answered([make_result("linear-8"), broken])
+
+    assert "At concurrency 1 linear-8 gave the most tok/s" in said
+    assert "tree-8-31-4 is not ranked (repeat 0: 1 requests failed)" in said
 
 
 def test_tokens_a_step_are_said_apart_from_speed(sweep: list[RunResult]) -> None:
