@@ -61,8 +61,9 @@ def status(
     from ddbench.patching.cache import cache_folder
     from ddbench.patching.copies import copies, size_bytes, users
     from ddbench.patching.installed import find_installed
-    from ddbench.patching.series import series_for
+    from ddbench.patching.series import available, series_for
 
+    available(name)  # a misspelt name is refused
     installed = find_installed(_named(python))
     try:
         series_for(name, installed.version).result(installed.site_packages)
@@ -125,9 +126,11 @@ def verify(
     from ddbench.errors import PatchError
     from ddbench.patching.cache import cache_folder
     from ddbench.patching.copies import copies, what_changed
+    from ddbench.patching.series import available
 
     found = _of(python, copies(cache or cache_folder(), name))
     if not found:
+        available(name)  # a misspelt name is refused
         raise PatchError(
             f"there is no copy of series {name}" + (f" for {python}" if python else ""),
             remedy=f"Run `ddbench patch apply {name}`.",
@@ -156,10 +159,12 @@ def remove(
     from ddbench.patching.cache import cache_folder
     from ddbench.patching.copies import copies
     from ddbench.patching.copies import remove as remove_copies
+    from ddbench.patching.series import available
 
     root = cache or cache_folder()
     found = _of(python, copies(root, name))
     if not found:
+        available(name)  # a misspelt name is refused
         typer.echo(f"no copy of series {name}", err=True)
         return
     for folder in remove_copies(root, [copy.folder for copy in found], say=_say):

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from ddbench.errors import PatchError
 
 VARIABLE = "DDBENCH_CACHE_DIR"
+BUILDING, REMOVED = ".building-", ".removed-"
+"""Names of a copy that is not complete yet, and of one that is none any more, begin so."""
 _LOCK = "lock"
 
 
@@ -39,11 +42,20 @@ def locked(cache: Path, say: Callable[[str], None]) -> Iterator[None]:
         except BlockingIOError:
             say(f"waiting for another process that works in {cache}")
             fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as cause:  # some network disks have no locks
+            raise not_writable(cache, cause) from cause
         yield
+
+
+def remove_leftovers(cache: Path) -> None:
+    """Of processes that were killed; with the lock held, nobody builds or removes now."""
+    for beginning in (BUILDING, REMOVED):
+        for folder in cache.glob(f"{beginning}*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def not_writable(cache: Path, cause: OSError) -> PatchError:
     return PatchError(
-        f"cannot make a copy in {cache}: {cause}",
+        f"cannot write patched copies in {cache}: {cause}",
         remedy=f"Make room or give access there, or set ${VARIABLE} to another folder.",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from ddbench.errors import PatchError
-from ddbench.patching.cache import locked, not_writable
+from ddbench.patching.cache import REMOVED, locked, not_writable, remove_leftovers
 from ddbench.patching.manifest import changed_files, read_manifest
 from ddbench.patching.package_files import digest_of, hashes
 from ddbench.patching.patched_copy import PatchedCopy, nothing_said
@@ -18,7 +18,8 @@ from ddbench.records import PATCH_MANIFEST
 
 def copies(cache: Path, series: str | None = None) -> list[PatchedCopy]:
     """Those of one series, or all; in the order of their names. Raises as read_manifest does."""
-    folders = sorted(path.parent for path in cache.glob(f"sglang-*/{PATCH_MANIFEST}"))
+    there = cache.absolute()  # as a server's PYTHONPATH has it
+    folders = sorted(path.parent for path in there.glob(f"sglang-*/{PATCH_MANIFEST}"))
     found = [PatchedCopy(folder, read_manifest(folder)) for folder in folders]
     return [c for c in found if series is None or c.manifest.series == full_name(series)]
 
@@ -45,11 +46,13 @@ def users(copy: Path) -> list[int]:
 def remove(
     cache: Path, folders: list[Path], *, say: Callable[[str], None] = nothing_said
 ) -> list[Path]:
-    """Remove these copies; whatever is left of others is none.
+    """Remove these copies, and what killed processes left; returns those that were still there.
 
     Raises PatchError before anything is removed when a process uses one of them.
     """
     with locked(cache, say):
+        remove_leftovers(cache)
+        folders = [folder for folder in folders if folder.exists()]  # another one may remove too
         for folder in folders:
             if used_by := users(folder):
                 raise PatchError(
@@ -57,7 +60,7 @@ def remove(
                     remedy="End that server first.",
                 )
         for folder in folders:
-            doomed = folder.with_name(f".removed-{folder.name}")
+            doomed = folder.with_name(f"{REMOVED}{folder.name}")
             try:
                 folder.rename(doomed)  # nobody finds half a copy
                 shutil.rmtree(doomed)

@@ -92,8 +92,9 @@ def _ask(python: str, env: Mapping[str, str]) -> dict[str, str | None]:
         if line.startswith("FOUND "):
             found: dict[str, str | None] = json.loads(line.removeprefix("FOUND "))
             return found
+    said = answer.stderr.strip()[-300:] or "it printed nothing, as no Python interpreter would"
     raise PatchError(
-        f"{python} failed: {answer.stderr.strip()[-300:]}",
+        f"{python} failed: {said}",
         remedy="Set --python, `python:` or $DDBENCH_SGLANG_PYTHON to the interpreter that has "
         "SGLang.",
     )

@@ -8,12 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import file_digest, sha256
 from pathlib import Path
 
+from ddbench.errors import PatchError
+
 _BYTE_CODE = "__pycache__"
 _THREADS = 4  # reading and hashing release the interpreter
 
 
 def hashes(site_packages: Path, package: str = "sglang") -> dict[str, str]:
-    """Path relative to site_packages -> SHA-256, for every file of the package."""
+    """Path relative to site_packages -> SHA-256, for every file of the package.
+
+    Raises PatchError, naming the file, for one that cannot be read.
+    """
     paths = sorted(_files(site_packages / package))
     with ThreadPoolExecutor(_THREADS) as pool:
         digests = pool.map(_hash, paths)
@@ -50,5 +55,12 @@ def _files(package: Path) -> Iterator[Path]:
 
 
 def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as cause:
+        raise PatchError(
+            f"cannot read {path}: {cause.strerror}",
+            remedy="Give access to it, or remove it where it is no part of SGLang, as a link to "
+            "nothing.",
+        ) from cause

@@ -14,7 +14,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from ddbench.errors import PatchError
-from ddbench.patching.cache import cache_folder, locked, not_writable
+from ddbench.patching.cache import (
+    BUILDING,
+    cache_folder,
+    locked,
+    not_writable,
+    remove_leftovers,
+)
 from ddbench.patching.installed import Installed, find_installed, require_found
 from ddbench.patching.manifest import (
     Manifest,
@@ -25,7 +31,6 @@ from ddbench.patching.manifest import (
 from ddbench.patching.package_files import copy_package, digest_of, hashes
 from ddbench.patching.series import Series, series_for
 
-_BUILDING = ".building-"
 _COMPILE_TIMEOUT_S = 1800.0
 _MANY = 100  # files to compile that are worth several processes
 
@@ -65,7 +70,7 @@ def apply_series(
     series = series_for(name, installed.version)
     series.result(installed.site_packages)  # refuses before anything is copied
     with locked(cache, say):
-        _remove_leftovers(cache)
+        remove_leftovers(cache)
         before = digest_of(hashes(installed.site_packages))
         folder = cache / copy_name(series, before)
         try:
@@ -94,7 +99,7 @@ def on_path(folder: Path, env: Mapping[str, str] | None = None) -> str:
 def _build(
     folder: Path, series: Series, installed: Installed, before: str, say: Callable[[str], None]
 ) -> None:
-    building = folder.with_name(f"{_BUILDING}{folder.name}")
+    building = folder.with_name(f"{BUILDING}{folder.name}")
     try:
         copy_package(installed.package, building / "sglang")
         copied = hashes(building)
@@ -175,9 +180,3 @@ def _compileall(python: str, arguments: list[str]) -> subprocess.CompletedProces
             f"{python} did not byte-compile the copy within {_COMPILE_TIMEOUT_S:.0f} s",
             remedy="Try again when the machine is less busy.",
         ) from cause
-
-
-def _remove_leftovers(cache: Path) -> None:
-    """Of processes that were killed; with the lock held, nobody builds now."""
-    for folder in cache.glob(f"{_BUILDING}*"):
-        shutil.rmtree(folder, ignore_errors=True)

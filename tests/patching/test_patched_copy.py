@@ -13,6 +13,7 @@ import pytest
 
 from ddbench.cli.main import main
 from ddbench.errors import PatchError
+from ddbench.patching.copies import remove
 from ddbench.patching.patched_copy import apply_series
 
 COMMAND = [sys.executable, "-c", "from ddbench.cli.main import main; main()", "patch"]
@@ -298,6 +299,34 @@ def test_no_series_and_no_sglang_are_refused_in_a_sentence(patch, tmp_path, fake
     assert "cannot run" in absent.stderr
 
 
+@pytest.mark.parametrize("verb", ["list", "status", "apply", "verify", "remove"])
+def test_a_misspelt_series_is_refused_by_every_verb(patch, fake, cache, verb):
+    options = [] if verb == "list" else ["--python", fake.python, "--cache", cache]
+
+    done = patch.run(verb, "ddtre", *options)
+
+    assert done.returncode == 2
+    assert "no patch series" in done.stderr
+
+
+def test_an_interpreter_that_says_nothing_is_refused_in_a_sentence(patch, fake):
+    done = patch.run("status", fake.series, "--python", "/bin/true")
+
+    assert done.returncode == 2
+    assert "it printed nothing" in done.stderr
+
+
+def test_a_file_that_cannot_be_read_is_refused_by_name(patch, fake, cache):
+    link = fake.site_packages / "sglang" / "srt" / ".#spec.py"
+    link.symlink_to("me@host.1234")  # as an editor leaves it
+
+    done = patch("apply")
+
+    assert done.returncode == 2
+    assert f"cannot read {link}" in done.stderr
+    assert not list(cache.glob("*sglang*"))
+
+
 def test_a_cache_that_cannot_be_written_is_a_sentence(patch, fake, tmp_path):
     (tmp_path / "file").write_text("")
 
@@ -332,6 +361,50 @@ def test_a_copy_in_use_is_not_removed(patch, fake):
     assert str(server.pid) in refused.stderr
     assert removed.stdout.strip() == folder
     assert not Path(folder).exists()
+
+
+def test_a_copy_in_use_is_not_removed_by_a_relative_path_either(
+    patch, fake, cache, tmp_path, monkeypatch
+):
+    folder = Path(patch("apply").stdout.strip())
+    server = subprocess.Popen(
+        [fake.python, "-c", "import time; print('up', flush=True); time.sleep(600)"],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        stdout=subprocess.PIPE,
+    )
+    monkeypatch.chdir(tmp_path)
+    try:
+        assert server.stdout is not None
+        server.stdout.readline()
+
+        refused = patch.run("remove", fake.series, "--cache", cache.name)
+    finally:
+        server.kill()
+        server.communicate()
+
+    assert refused.returncode == 2
+    assert str(server.pid) in refused.stderr
+    assert folder.is_dir()
+
+
+def test_what_was_left_half_removed_does_not_stop_the_next_removal(patch, cache):
+    folder = Path(patch("apply").stdout.strip())
+    left = cache / f".removed-{folder.name}" / "sglang"
+    left.mkdir(parents=True)
+
+    done = patch("remove")
+
+    assert done.returncode == 0, done.stderr
+    assert not list(cache.glob("*sglang*")) + list(cache.glob(".removed-*"))
+
+
+def test_a_copy_that_another_process_removed_meanwhile_is_no_error(fake, cache):
+    folder = apply_series(str(fake.series), fake.python, cache=cache).folder
+    shutil.rmtree(folder)
+
+    removed = remove(cache, [folder])
+
+    assert removed == []
 
 
 def test_list_and_status_say_what_there_is(patch, fake):
