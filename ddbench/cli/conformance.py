@@ -74,7 +74,12 @@ def conformance(
     if case:
         chosen = only(chosen, case)
     folder = logs or Path(tempfile.mkdtemp(prefix="ddbench-conformance-"))
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise ServerError(
+            f"cannot keep logs in {folder}: {cause.strerror}", remedy="Give --logs another folder."
+        ) from cause
     started_at = time.monotonic()
     found: list[Check] = []
     for check in conform(build, chosen, folder):

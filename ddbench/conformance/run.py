@@ -27,6 +27,7 @@ from ddbench.conformance.verdict import (
 )
 from ddbench.errors import NotComparable, ServerError, ServerSurvived
 from ddbench.logs.excerpt import read_excerpt
+from ddbench.patching.launch import with_patches
 from ddbench.plan.argv import server_command
 from ddbench.records import Flags, ServerConfig, Speculation
 from ddbench.server.running import require_program
@@ -49,7 +50,10 @@ def conform(build: Build, cases: Sequence[Case], logs: Path) -> Iterator[Check]:
     Raises ServerError when even the first server does not work: that says nothing about drafting;
     PatchError when the patches do not fit.
     """
-    require_program(server_command(_config(build, cases[0]), port=0))
+    first = _config(build, cases[0])
+    command = server_command(first, port=0)
+    require_program(command)
+    with_patches(command, first)  # refuses what does not fit before the reference takes its time
     reference = ask_reference(cases, logs)
     measured: dict[Speculation, dict[int, Answers]] = {}
     for case in cases:

@@ -63,6 +63,26 @@ def test_a_broken_build_fails_with_its_first_divergence(ddbench, build, tmp_path
     assert (tmp_path / "logs" / "tree-8-31-4.log").exists()
 
 
+def test_patches_that_do_not_fit_are_refused_before_any_server_starts(ddbench, tmp_path) -> None:
+    logs = tmp_path / "logs"
+
+    done = ddbench("conformance", "--python", sys.executable, "--patches", "ddtree", "--logs", logs)
+
+    assert done.returncode == 2
+    assert "has no SGLang to patch" in done.stderr
+    assert not list(logs.iterdir())
+
+
+def test_logs_that_cannot_be_kept_are_a_sentence(ddbench, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+
+    done = ddbench("conformance", "--python", sys.executable, "--logs", tmp_path / "file" / "logs")
+
+    assert done.returncode == 2
+    assert "cannot keep logs in" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_server_that_never_starts_is_no_verdict(ddbench, tmp_path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho it does not start\nexit 3\n")
