@@ -1,7 +1,7 @@
 """The prompts of a run whose drafts were recorded, and the settings they can speak for."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from ddbench.draft_records import (
     read_recording,
 )
 from ddbench.errors import RunError
-from ddbench.records import Launch, RequestCompleted, RunResult, ServerConfig
+from ddbench.records import Launch, RequestCompleted, RequestFailed, RunResult, ServerConfig
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +95,25 @@ def recorded_arm(
             f"no answer of {name} in {folder} was recorded whole",
             remedy="Run the sweep again, or resume it with `ddbench sweep --resume`.",
         )
+    notes += _unanswered(probes[name], {prompt.prompt_id for prompt in prompts})
     if any(result.trial.load.temperature != 0.0 for result in probes[name]):
         notes.append("Sampled answers: a replay of them is no prediction of other samples.")
     recorded = recordings[0]
     return RecordedArm(name, server, recorded.depth, recorded.topk, tuple(prompts), tuple(notes))
+
+
+def _unanswered(results: Sequence[RunResult], recorded: Set[str]) -> Iterator[str]:
+    failed = {
+        request.prompt_id: request.reason
+        for result in results
+        for request in result.requests
+        if isinstance(request, RequestFailed) and request.prompt_id not in recorded
+    }
+    for prompt_id, reason in list(failed.items())[:1]:
+        yield (
+            f"{len(failed)} prompts were not answered while drafts were recorded, and are left "
+            f"out: {prompt_id} ({reason})…"
+        )
 
 
 def join(

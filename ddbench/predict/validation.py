@@ -37,7 +37,8 @@ class Difference:
 class ArmValidation:
     """One measured arm. other_text: requests whose answer is not the recorded one.
 
-    build: patches that it ran with, where the recording ran with others.
+    not_recorded: requests whose prompt has no recorded answer. build: patches that it ran with,
+    where the recording ran with others.
     """
 
     arm: str
@@ -47,6 +48,7 @@ class ArmValidation:
     measured_steps: int
     other_text: int
     differences: tuple[Difference, ...]
+    not_recorded: int = 0
     build: str | None = None
 
 
@@ -89,10 +91,13 @@ def _validate_arm(
     budget, topk = speculation.budget or recorded.depth, speculation.topk or 1
     predicted: dict[str, int] = {}
     differences: list[Difference] = []
-    compared = other_text = predicted_steps = measured_steps = 0
+    compared = other_text = not_recorded = predicted_steps = measured_steps = 0
     for result, request in requests:
         prompt = prompts.get(request.prompt_id)
-        if prompt is None or request.verify_ct is None:
+        if prompt is None:
+            not_recorded += 1
+            continue
+        if request.verify_ct is None:
             continue
         if request.output_ids != prompt.output_ids:
             other_text += 1
@@ -127,6 +132,7 @@ def _validate_arm(
         measured_steps=measured_steps,
         other_text=other_text,
         differences=tuple(differences),
+        not_recorded=not_recorded,
         build=None if server.patches == recorded.server.patches else build_name(server),
     )
 
@@ -135,6 +141,8 @@ def notes(arms: Sequence[ArmValidation]) -> Iterator[str]:
     for arm in arms:
         if arm.build is not None:
             yield f"{arm.arm} ran with {arm.build}, which the recording did not."
+        if arm.not_recorded:
+            yield f"{arm.arm}: {arm.not_recorded} answers have no recorded one, and are left out."
         if arm.other_text:
             yield (
                 f"{arm.arm}: {arm.other_text} answers are not the recorded ones, and were not "

@@ -3,10 +3,15 @@
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from ddbench.draft_records import DraftRecorder, read_recording
+from ddbench.predict.recorded import RecordedArm, RecordedPrompt
+from ddbench.records import ServerConfig, Speculation
 
 Tree = Callable[[Sequence[Sequence[float]], int, int], dict[tuple[int, ...], int]]
 """rows (L, K), budget, topk -> ranks along the path: pop, from 1"""
@@ -114,3 +119,34 @@ def heap_tree() -> Tree:
 @pytest.fixture(scope="session")
 def steps_by_heap() -> Callable[[Drafts, int, int], int]:
     return _steps_by_heap
+
+
+@pytest.fixture
+def invented_arm(drafts_of: Callable[..., Drafts], tmp_path: Path) -> RecordedArm:
+    """Three answers, p0 to p2, five depths of six candidates, recorded in tmp_path/x.drafts."""
+    path = tmp_path / "x.drafts"
+    recorder = DraftRecorder(path, depth=5, topk=6)
+    outputs = {}
+    for seed in range(3):
+        drafts = drafts_of(seed)
+        outputs[f"p{seed}"] = drafts.output_ids.tolist()
+        for position, (root, choice) in enumerate(
+            zip(drafts.output_ids, drafts.output_ids[1:], strict=False)
+        ):
+            recorder.write(
+                rid=f"p{seed}",
+                prompt_len=4,
+                position=position,
+                root=int(root),
+                choice=int(choice),
+                token_ids=drafts.token_ids[position],
+                log_probs=drafts.log_probs[position],
+            )
+    recorder.close()
+    recording = read_recording(path)
+    prompts = tuple(
+        RecordedPrompt(answer.rid, tuple(outputs[answer.rid]), recording, answer)
+        for answer in recording.answers
+    )
+    server = ServerConfig("embedded", "m", "d", Speculation("DFLASH", 6), max_running_requests=1)
+    return RecordedArm("recorded", server, 5, 6, prompts, ())
