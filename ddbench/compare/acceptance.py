@@ -9,7 +9,7 @@ from itertools import pairwise
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.measures import steps_of
 from ddbench.compare.pairing import tokens_per_step_gain, tokens_per_step_ratio
-from ddbench.records import RequestCompleted, RunResult
+from ddbench.records import RequestCompleted, RunResult, ServerConfig
 from ddbench.stats.interval import Interval
 from ddbench.stats.ratio import paired_ratio, pooled_ratio
 from ddbench.stats.share import share_interval
@@ -97,12 +97,13 @@ def survival(trials: Sequence[RunResult]) -> list[Depth]:
 
 def budget_steps(trees: Sequence[ComparedArm], concurrency: int) -> list[BudgetStep]:
     """Neighbours in budget among trees that differ in nothing else; empty without two."""
-    families: dict[tuple[object, ...], list[ComparedArm]] = defaultdict(list)
+    families: dict[tuple[str, ServerConfig], list[ComparedArm]] = defaultdict(list)
     for tree in trees:
         if tree.is_tree and tree.at(concurrency):
-            spec = tree.speculation
-            alike = tree.run, tree.server.draft_model, spec.algorithm, spec.block_size, spec.topk
-            families[alike].append(tree)
+            but_for_budget = replace(
+                tree.server, speculation=replace(tree.speculation, budget=None)
+            )
+            families[tree.run, but_for_budget].append(tree)
     found = []
     for family in families.values():
         ordered = sorted(family, key=lambda tree: tree.speculation.budget or 0)

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.conditions import refusing
+from ddbench.compare.gate import trouble_at
 from ddbench.compare.pairing import shared_concurrencies, throughput_ratio
 from ddbench.stats.interval import Interval
 
@@ -24,13 +25,18 @@ class GraphFactor:
 
 
 def graph_factors(arms: Sequence[ComparedArm]) -> list[GraphFactor]:
-    """For every two arms that draft alike, one with graphs and one without; empty where none do."""
+    """For every two arms that draft alike, one with graphs and one without; empty where none do.
+
+    Left out are concurrencies at which the trials of one cannot stand for it.
+    """
     found = []
     for one, other in combinations(arms, 2):
         if not _differ_in_graphs_alone(one, other):
             continue
         on, off = (one, other) if one.settings[_FLAG] == "false" else (other, one)
         for concurrency in shared_concurrencies(on, off):
+            if any(trouble_at(concurrency, arm.at(concurrency)) for arm in (on, off)):
+                continue
             ratio = throughput_ratio(off.at(concurrency), on.at(concurrency))
             if ratio is not None:
                 found.append(GraphFactor(on.name, off.name, concurrency, ratio))

@@ -85,6 +85,16 @@ def test_an_arm_without_histograms_has_no_survival(quickstart: Arms) -> None:
     assert survival(quickstart["autoregressive"].at(1)) == []
 
 
+def test_trees_that_differ_in_more_than_budget_have_no_gain_a_node(quickstart: Arms) -> None:
+    smaller, larger = quickstart["tree-8-7-4"], quickstart["tree-8-15-4"]
+    patched = replace(larger, server=replace(larger.server, patches="ddtree"))
+    flagged = replace(larger, server=replace(larger.server, flags=(("disable-cuda-graph", True),)))
+
+    assert len(budget_steps([smaller, larger], 1)) == 1
+    assert budget_steps([smaller, patched], 1) == []
+    assert budget_steps([smaller, flagged], 1) == []
+
+
 def test_each_tree_is_held_against_the_next_larger_of_its_topk(quickstart: Arms) -> None:
     steps = budget_steps(list(quickstart.values()), 1)
 

@@ -8,7 +8,7 @@ import pytest
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.graphs import graph_factors
 from ddbench.compare.linear_vs_tree import compare_linear_with_trees
-from ddbench.records import RunResult
+from ddbench.records import RequestFailed, RunResult
 
 Arms = dict[str, ComparedArm]
 Change = Callable[..., ComparedArm]
@@ -49,6 +49,21 @@ def test_arms_that_differ_in_more_than_graphs_price_nothing(
 
     for arm in (other_dtype, patched):
         assert graph_factors([quickstart["linear-8"], arm]) == []
+
+
+def test_a_trial_with_a_failed_request_prices_nothing(
+    quickstart: Arms, with_graphs: ComparedArm, change_trials: Change
+) -> None:
+    def broken_off(trial: RunResult) -> RunResult:
+        first, *others = trial.requests
+        failed = RequestFailed(first.prompt_id, first.sent_s, first.lateness_s, "connection reset")
+        return replace(trial, requests=(failed, *others))
+
+    broken = change_trials(with_graphs, broken_off, concurrency=4)
+
+    found = graph_factors([quickstart["linear-8"], broken])
+
+    assert [f.concurrency for f in found] == [1, 8]
 
 
 def test_the_comparison_has_the_factor_and_still_refuses_to_mix_the_two(
