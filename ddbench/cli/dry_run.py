@@ -7,12 +7,17 @@ from ddbench.errors import PatchError, PlanError
 from ddbench.patching.launch import foretold_patches
 from ddbench.plan.argv import server_command
 from ddbench.plan.expand import by_launch
-from ddbench.records import ServerConfig, Trial
+from ddbench.records import RepeatRule, ServerConfig, Trial
 from ddbench.runs.estimate import Estimate
 
 
-def dry_run_lines(trials: Sequence[Trial], estimate: Estimate) -> Iterator[str]:
-    """Every launch with its command and its trials, in order, then the sums."""
+def dry_run_lines(
+    trials: Sequence[Trial], estimate: Estimate, until: RepeatRule | None = None
+) -> Iterator[str]:
+    """Every launch with its command and its trials, in order, then the sums.
+
+    until: what may end repeats before all of them were run.
+    """
     launches = list(by_launch(trials))
     for number, (server, group) in enumerate(launches, start=1):
         arms = ", ".join(dict.fromkeys(trial.arm for trial in group))
@@ -28,6 +33,11 @@ def dry_run_lines(trials: Sequence[Trial], estimate: Estimate) -> Iterator[str]:
         f"at most {tokens} generated tokens"
     )
     yield from _time(estimate, launches, len(trials))
+    if until is not None:
+        yield (
+            f"  at most: repeats of a trial end once its {until.metric} is known to "
+            f"{until.within:.1%}"
+        )
 
 
 def _time(

@@ -157,5 +157,5 @@ def _foretell(
         with RunStore.open(resume) as store, chosen_executor(where, plan) as executor:
             trials = not_done(plan, store, only, executor)
             known = estimate(by_launch(trials), store.launches(), store.results())
-    for line in dry_run_lines(trials, known):
+    for line in dry_run_lines(trials, known, plan.until):
         typer.echo(line)

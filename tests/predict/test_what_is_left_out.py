@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from ddbench.predict.recorded import RecordedArm, recorded_arm
+from ddbench.predict.step_time import measured_cells
 from ddbench.predict.validation import notes, passes, validate
 from ddbench.records import (
     Counters,
+    DecodeWindow,
+    Engine,
     Environment,
     Launch,
     LoadConfig,
@@ -101,3 +104,27 @@ def test_what_the_recording_lacks_is_said(
     assert "1 prompts were not answered while drafts were recorded" in said
     assert "p9 (the server aborted the request)" in said
     assert ("Sampled answers" in said) == is_sampled
+
+
+@pytest.mark.parametrize(
+    ("engine", "graph", "has_graphs"),
+    [
+        ("sglang", True, True),
+        ("sglang", False, False),
+        ("sglang", None, True),
+        ("attach", None, True),
+        ("embedded", None, False),
+    ],
+)
+def test_a_server_that_says_nothing_of_graphs_may_have_them(
+    engine: Engine, graph: bool | None, has_graphs: bool
+) -> None:
+    """Then no line is drawn over the edges at which kernels change."""
+    server = ServerConfig(engine, "m", "d", TREE, max_running_requests=1)
+    window = DecodeWindow(None, "", 1, 0, 9, 2.0, 0.3, graph, 50.0)
+
+    (cell,) = measured_cells(
+        [replace(trial(server, answer("p0", (1, 2, 3))), log=LogExcerpt((window,)))]
+    )
+
+    assert cell.has_graphs is has_graphs

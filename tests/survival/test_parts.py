@@ -50,3 +50,12 @@ def test_a_dry_run_does_not_need_the_servers_interpreter(ddbench, write_rude_swe
 
     assert done.returncode == 0, done.stderr
     assert "no command on this machine" in done.stdout
+
+
+def test_a_dry_run_says_that_repeats_may_end_early(ddbench, write_rude_sweep):
+    rule = "{until: tokens_per_s, within: 0.03, at_most: 6}"
+
+    done = ddbench("sweep", write_rude_sweep(repeats=rule, visits=1), "--dry-run")
+
+    assert "1 launches, 12 trials" in done.stdout
+    assert "at most: repeats of a trial end once its tokens_per_s is known to 3.0%" in done.stdout
