@@ -71,12 +71,18 @@ class Pair:
         """What must stand beside every number of `cell`."""
         return UNLIKE if self.forced or cell.troubles else None
 
+    @property
+    def label(self) -> str | None:
+        """What must stand beside what is told from all cells together."""
+        return next((label for cell in self.cells if (label := self.label_of(cell))), None)
+
 
 @dataclass(frozen=True, slots=True)
 class LinearVsTree:
     """refused: tree -> why it was not compared. budgets: by concurrency.
 
-    drift: None where every arm was measured in one visit.
+    visits: that both arms of a pair have; of the pair that has the fewest. drift: None where every
+    arm was measured in one visit.
     """
 
     runs: tuple[str, ...]
@@ -113,12 +119,14 @@ def compare_linear_with_trees(
     """
     trees = tree_arms(tree_side, tree)
     pairs: list[Pair] = []
+    compared: list[tuple[ComparedArm, ComparedArm]] = []
     refused: dict[str, str] = {}
     remedies: list[str] = []
     for other in trees:
         line = linear_arm(linear_side, linear, beside=other)
         try:
             pairs.append(_pair(line, other, force=force))
+            compared.append((line, other))
         except NotComparable as error:
             refused[other.name] = str(error)
             remedies.append(error.remedy)
@@ -129,7 +137,7 @@ def compare_linear_with_trees(
     return LinearVsTree(
         runs=tuple(dict.fromkeys(arm.run for arm in everyone)),
         engines=tuple(dict.fromkeys(arm.server.engine for arm in everyone)),
-        visits=len({trial.trial.visit for arm in everyone for trial in arm.trials}),
+        visits=min(_visits(*arms) for arms in compared),
         pairs=tuple(pairs),
         refused=refused,
         losslessness=tuple(losslessness(everyone)),
@@ -169,6 +177,11 @@ def _pair(line: ComparedArm, tree: ComparedArm, *, force: bool) -> Pair:
         crossover=crossover(points) if points else None,
         chain=tuple(chain_equivalence(line, tree, c) for c in usable) if tree.is_chain else (),
     )
+
+
+def _visits(line: ComparedArm, tree: ComparedArm) -> int:
+    mine, theirs = ({trial.trial.visit for trial in arm.trials} for arm in (line, tree))
+    return len(mine & theirs)
 
 
 _MEASURE_AGAIN = "Measure both arms at one concurrency that the server allows, with no failures."

@@ -86,7 +86,8 @@ def _answers(comparison: LinearVsTree) -> Iterator[Sentence]:
         for cell in pair.cells:
             yield _answer(pair, cell)
         if pair.crossover is not None:
-            yield (Said(pair.tree), " over ", Said(pair.linear), f": {pair.crossover.sentence}.")
+            said = f"{_beside(pair.label)}: {pair.crossover.sentence}."
+            yield (Said(pair.tree), " over ", Said(pair.linear), said)
         for concurrency, why in pair.refused.items():
             yield (
                 *(Said(pair.tree), " at concurrency ", str(concurrency), " was left out: "),
@@ -102,7 +103,7 @@ def _answers(comparison: LinearVsTree) -> Iterator[Sentence]:
 
 def _answer(pair: Pair, cell: Cell) -> Sentence:
     """tokens/step and tok/s apart: a tree can win the one and lose the other."""
-    label = _label(pair, cell)
+    label = _beside(pair.label_of(cell))
     parts: list[Words] = [Said(pair.tree), f" at concurrency {cell.concurrency}{label}: "]
     for name in ("tokens_per_step", "tokens_per_s"):
         ratio: Interval | None = getattr(cell.ratios, name)
@@ -123,13 +124,18 @@ def _chains(pairs: Sequence[Pair]) -> Iterator[Sentence]:
         for chain in pair.chain:
             yield (
                 *(Said(chain.chain), " and ", Said(chain.linear)),
-                f" at concurrency {chain.concurrency}: {chain.sentence}.",
+                f" at concurrency {chain.concurrency}{_beside(pair.label)}: {chain.sentence}.",
             )
 
 
 def _caveats(comparison: LinearVsTree) -> Iterator[Sentence]:
     if comparison.visits < 2:
         yield ("One visit: drift and launch-to-launch variance not measured.",)
+    if any(linear != tree for linear, tree in (pair.runs for pair in comparison.pairs)):
+        yield (
+            "Arms of two runs: whatever the machine changed from one run to the other is in every "
+            "ratio of times, and no interval holds it.",
+        )
 
 
 # ---------------------------------------------------------------- tables
@@ -184,7 +190,7 @@ def _why(pairs: Sequence[Pair]) -> Section:
 
 def _why_row(pair: Pair, cell: Cell, why: Decomposition) -> Sentence:
     broken = [f"{check.what} {check.off:+.1%}" for check in why.checks if not check.holds]
-    label = _label(pair, cell)
+    label = _beside(pair.label_of(cell))
     factors = (why.rounds, why.round_time, why.occupancy)
     return (
         str(cell.concurrency),
@@ -261,8 +267,7 @@ def _first_divergence(found: Agreement | None) -> Words:
     return Said(f"token {at.position} of {at.prompt_id} ({at.cause})")
 
 
-def _label(pair: Pair, cell: Cell) -> str:
-    label = pair.label_of(cell)
+def _beside(label: str | None) -> str:
     return "" if label is None else f" ({label})"
 
 

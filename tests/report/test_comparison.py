@@ -127,6 +127,19 @@ def test_force_labels_every_ratio(unlike: LinearVsTree) -> None:
         assert all("unlike conditions" in cell for cell in labelled)
 
 
+def test_force_labels_what_all_concurrencies_say_together(arms: list[ComparedArm]) -> None:
+    chain = next(arm for arm in arms if arm.name == "tree-8-7-1")
+    odd = replace(chain, settings={**chain.settings, "dtype": "bfloat16"})
+
+    text = as_markdown(compare_linear_with_trees(arms, [odd], force=True))
+
+    assert "`tree-8-7-1` over `linear-8` (unlike conditions): not within the range" in text
+    assert (
+        "`tree-8-7-1` and `linear-8` at concurrency 1 (unlike conditions): equivalent within"
+        in text
+    )
+
+
 def test_a_hostile_name_becomes_no_markup_anywhere(unlike: LinearVsTree) -> None:
     markdown = as_markdown(unlike)
     tags = Tags()
@@ -171,6 +184,26 @@ def test_shares_of_too_few_prompts_are_said_once_to_have_no_interval(found: Line
         "pooled over the steps of n=48 prompts; shares of fewer than 64 prompts have no intervals."
     )
     assert text.count(f"At concurrency 1, {said}") == 1
+
+
+def test_arms_of_two_runs_are_said_to_differ_by_what_happened_between_them(
+    arms: list[ComparedArm],
+) -> None:
+    """The second run has a second visit, which the first has not: one is all they share."""
+    later = [_again(arm) for arm in arms]
+
+    one = comparison_markdown(sections(compare_linear_with_trees(arms, arms)))
+    two = comparison_markdown(sections(compare_linear_with_trees(arms, later)))
+
+    said = "whatever the machine changed from one run to the other is in every ratio of times"
+    assert said in two
+    assert said not in one
+    assert "One visit: drift and launch-to-launch variance not measured." in two
+
+
+def _again(arm: ComparedArm) -> ComparedArm:
+    second = tuple(replace(one, trial=replace(one.trial, visit=1)) for one in arm.trials)
+    return replace(arm, run="later", trials=(*arm.trials, *second))
 
 
 def test_a_table_of_one_concurrency_alone_says_which(arms: list[ComparedArm]) -> None:
