@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers with tiny matrices: torch's would wait
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell's `&` leaves it, in children too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 RUDE = Path(__file__).parent / "survival" / "rude"
 

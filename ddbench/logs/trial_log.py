@@ -15,6 +15,8 @@ from ddbench.logs.excerpt import read_excerpt
 from ddbench.records import LogExcerpt
 
 REMEMBERED_BYTES = 4096
+MOST_LAGS = 10
+"""A server that never stops to log is not waited for longer than this many times its lag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class TrialLog:
         """
         if self._path is None:
             return
-        time.sleep(self._lag_s)
+        self._settle(self._path)
         before, self._mark = self._mark, _mark_of(self._path)
         if before is not _NOTHING:
             _require_only_grown(self._path, before)
@@ -88,11 +90,22 @@ class TrialLog:
         """
         if self._path is None:
             return LogExcerpt()
-        time.sleep(self._lag_s)
+        self._settle(self._path)
         steady = None if steady_span_s is None else self._bytes_within(*steady_span_s)
         excerpt = read_excerpt(self._path, self.start, None, steady=steady)
         _require_only_grown(self._path, self._mark)
         return excerpt
+
+    def _settle(self, path: Path) -> None:
+        """Until the log has not grown for as long as a line may be under way."""
+        if self._lag_s == 0:
+            return
+        size = None
+        for _ in range(MOST_LAGS):
+            time.sleep(self._lag_s)
+            before, size = size, _mark_of(path).size
+            if size == before:
+                return
 
     def _bytes_within(self, begin_s: float, end_s: float) -> tuple[int, int] | None:
         """None when fewer than two looks fell into it."""

@@ -1,6 +1,8 @@
 """A log while a trial runs: a real file that is appended to, rotated and truncated."""
 
 import os
+import threading
+import time
 
 import pytest
 
@@ -85,6 +87,22 @@ def test_a_log_that_lags_is_steady_later(log):
         watched.look(elapsed_s=1.0 + second)
 
     assert watched.excerpt((1.0, 4.0)).steady_decode == (2, 4)
+
+
+def test_lines_that_still_trickle_in_belong_to_the_trial(log):
+    watched = TrialLog(log.path, 0.5)
+
+    def trickle():
+        for number in range(8):
+            time.sleep(0.2)
+            log.add(number)
+
+    late = threading.Thread(target=trickle)
+    late.start()
+    excerpt = watched.excerpt(None)
+    late.join()
+
+    assert running(excerpt.decode) == list(range(8))
 
 
 def test_without_a_span_or_looks_inside_it_nothing_is_marked(log, watched):

