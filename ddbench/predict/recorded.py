@@ -112,7 +112,7 @@ def _unanswered(results: Sequence[RunResult], recorded: Set[str]) -> Iterator[st
     for prompt_id, reason in list(failed.items())[:1]:
         yield (
             f"{len(failed)} prompts were not answered while drafts were recorded, and are left "
-            f"out: {prompt_id} ({reason})…"
+            f"out. The first, {prompt_id}: {reason.removesuffix('.')}."
         )
 
 

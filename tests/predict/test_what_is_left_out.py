@@ -102,7 +102,7 @@ def test_what_the_recording_lacks_is_said(
     said = " ".join(found.notes)
     assert len(found.prompts) == 3
     assert "1 prompts were not answered while drafts were recorded" in said
-    assert "p9 (the server aborted the request)" in said
+    assert "The first, p9: the server aborted the request." in said
     assert ("Sampled answers" in said) == is_sampled
 
 
