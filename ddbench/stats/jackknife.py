@@ -46,7 +46,7 @@ def log_jackknife(
             "a ratio to a total that is not positive",
             remedy="Leave out the arm: it measured nothing to divide by.",
         )
-    value = float(np.prod(totals**signs))
+    value = float(_quotient(totals[:, None], signs)[0])
     clusters = sums.shape[1]
     low = high = freedom = None
     if clusters >= MIN_CLUSTERS and (totals[:, None] - sums > 0.0).all():
@@ -67,11 +67,17 @@ def jackknife_reach(sums: Floats, signs: Floats, confidence: float) -> tuple[Flo
         Two arrays of shape (...).
     """
     without = sums.sum(axis=-1, keepdims=True) - sums
-    logs = np.einsum("s,...sc->...c", signs, np.log(without))  # (..., clusters)
+    logs = np.log(_quotient(without, signs))  # (..., clusters)
     clusters = logs.shape[-1]
     spread = logs.std(axis=-1) * np.sqrt(clusters - 1)
     freedom = degrees_of_freedom(logs)
     return np.exp(stdtrit(freedom, (1.0 + confidence) / 2.0) * spread), freedom
+
+
+def _quotient(sums: Floats, signs: Floats) -> Floats:
+    """Of counts that two arms have alike it is 1 exactly, as a sum of logarithms is not."""
+    above, below = (sums[..., signs == sign, :].prod(axis=-2) for sign in (1.0, -1.0))
+    return np.asarray(above / below)
 
 
 def degrees_of_freedom(values: Floats) -> Floats:

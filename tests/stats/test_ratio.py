@@ -28,6 +28,17 @@ def test_the_value_is_the_ratio_of_the_totals(counts: list[tuple[int, int]]) -> 
     assert result.n == len(set(labels))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_arms_that_count_alike_have_a_ratio_of_1_exactly(seed: int) -> None:
+    """One of them over six trials: a gate at 1 must not hang on how logarithms round."""
+    rng = np.random.default_rng(seed)
+    tokens, steps = rng.integers(20, 64, len(PROMPTS)), rng.integers(5, 30, len(PROMPTS))
+
+    ratio = paired_ratio((6 * tokens, 6 * steps, PROMPTS), (tokens, steps, PROMPTS))
+
+    assert (ratio.low, ratio.value, ratio.high) == (1.0, 1.0, 1.0)
+
+
 def test_the_interval_agrees_with_leaving_out_prompts_one_by_one() -> None:
     rng = np.random.default_rng(0)
     above = rng.integers(20, 60, 3 * MIN_CLUSTERS)
