@@ -82,7 +82,7 @@ def _tip(cell: Cell, column: str) -> str | None:
     if not isinstance(cell, Measured) or cell.interval is None:
         return None
     found = cell.interval
-    bounds = "no interval: n is too small"
+    bounds = "no interval"
     if found.low is not None and found.high is not None:
         low, high = (f"{bound * cell.scale:.5g}{cell.units}" for bound in (found.low, found.high))
         bounds = f"{found.confidence:.0%} interval {low} to {high}"
