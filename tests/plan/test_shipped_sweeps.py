@@ -45,6 +45,13 @@ def test_every_server_is_sharded_alike_and_makes_room_for_the_largest_load(
     assert {load.prompts for load in kimi.loads} == {"builtin:suite"}
 
 
+def test_every_arm_runs_on_the_one_attention_backend_that_verifies_trees_of_mla(
+    kimi: SweepPlan,
+) -> None:
+    """Its default on Hopper and Blackwell is another one, which DDTREE refuses for MLA."""
+    assert {dict(server.flags)["attention-backend"] for server in kimi.servers} == {"triton"}
+
+
 def test_every_arm_has_a_command_and_two_launches(kimi: SweepPlan) -> None:
     launches = [server for server, _ in by_launch(expand(kimi))]
 
