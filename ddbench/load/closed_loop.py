@@ -34,6 +34,7 @@ def run_closed_loop(
 
     Raises:
         LoadError: base_url is not an http or https URL, or there is nothing to send.
+        ServerError: it does not answer when it is asked for the model's name.
         KeyboardInterrupt: after the sockets were closed.
     """
     return timed_closed_loop(base_url, prompts, load, on_progress=on_progress)[1]

@@ -35,6 +35,7 @@ def run_open_loop(
 
     Raises:
         LoadError: base_url is not an http or https URL, there is nothing to send, or no rate.
+        ServerError: as run_closed_loop.
         KeyboardInterrupt: after the sockets were closed.
     """
     dialogue = open_dialogue(base_url, load)

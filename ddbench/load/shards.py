@@ -10,11 +10,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from ddbench.errors import LoadError
+from ddbench.errors import LoadError, ServerError
 from ddbench.load.closed_loop import timed_closed_loop
 from ddbench.load.progress import Progress, together
 from ddbench.records import ClientHealth, LoadConfig, LoadOutcome, Prompt, RequestOutcome
@@ -35,7 +35,7 @@ def run_sharded(
     """As run_closed_loop, by as many processes as `load.concurrency` needs; they start together.
 
     Raises:
-        LoadError: as run_closed_loop; or a process ended without a result.
+        LoadError, ServerError: as run_closed_loop; or a process ended without a result.
     """
     count = -(-load.concurrency // streams_per_process)
     context = multiprocessing.get_context("spawn")
@@ -98,6 +98,15 @@ def merged(shards: Sequence[Shard]) -> LoadOutcome:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """An error of one process, as it crosses to the other: errors themselves may not pickle."""
+
+    kind: type[LoadError | ServerError]
+    message: str
+    remedy: str
+
+
 class _Shards:
     """The processes of one load, as seen through their pipes."""
 
@@ -128,8 +137,8 @@ class _Shards:
                 "a process of the load generator ended without a result",
                 remedy="Look for the kernel's out-of-memory killer in `dmesg`.",
             ) from None
-        if isinstance(said, tuple) and said[0] == "refused":
-            raise LoadError(said[1], remedy=said[2])
+        if isinstance(said, _Refused):
+            raise said.kind(said.message, remedy=said.remedy)
         return said
 
     def _take(self, number: int, said: object) -> None:
@@ -156,8 +165,9 @@ def _run_shard(end: Connection, base_url: str, prompts: Sequence[Prompt], load: 
     threading.Thread(target=_die_with_parent, args=(end,), daemon=True).start()
     try:
         shard = timed_closed_loop(base_url, prompts, load, on_progress=end.send)
-    except LoadError as error:
-        end.send(("refused", str(error), error.remedy))
+    except (LoadError, ServerError) as error:
+        kind = ServerError if isinstance(error, ServerError) else LoadError
+        end.send(_Refused(kind, str(error), error.remedy))
     else:
         end.send(shard)
     time.sleep(60)  # the parent ends this process once it has read everything

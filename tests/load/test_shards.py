@@ -12,7 +12,7 @@ import psutil
 import pytest
 import requests
 
-from ddbench.errors import LoadError
+from ddbench.errors import LoadError, ServerError
 from ddbench.load.progress import Progress
 from ddbench.load.shards import merged, run_sharded
 from ddbench.records import (
@@ -23,6 +23,7 @@ from ddbench.records import (
     RequestCompleted,
     RequestFailed,
 )
+from ddbench.server.ports import free_port
 
 KILLED = """
 import sys
@@ -91,6 +92,16 @@ def test_what_a_process_refuses_is_refused() -> None:
         run_sharded("ftp://x", prompts_of(4), LoadConfig("t", 4, 4, 8), streams_per_process=2)
 
     assert "http://127.0.0.1:30000" in caught.value.remedy
+
+
+def test_a_server_that_is_gone_is_its_own_failure_and_not_the_load_s() -> None:
+    url = f"http://127.0.0.1:{free_port('127.0.0.1')}"
+    load = LoadConfig("t", 4, 4, 8, route="chat")
+
+    with pytest.raises(ServerError, match="no answer from"):
+        run_sharded(url, prompts_of(4), load, streams_per_process=2)
+
+    assert not multiprocessing.active_children()
 
 
 def test_no_process_outlives_a_killed_parent(rude_url: str, tmp_path: Any) -> None:

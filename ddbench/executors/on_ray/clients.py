@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from ddbench.errors import DdbenchError, LoadError
+from ddbench.errors import DdbenchError, LoadError, ServerError
 from ddbench.executors.on_ray.board import BoardHandle
 from ddbench.executors.on_ray.clock import Offset, drifted, measure_offset
 from ddbench.executors.on_ray.cluster import Cluster, import_ray
@@ -75,7 +75,7 @@ def send_from_clients(
     listens: the address that the server on host `server` listens at; one that listens on its own
     host only is loaded from there.
 
-    Raises LoadError as run_load, or when a client is lost.
+    Raises as run_load, and LoadError when a client is lost.
     """
     count = -(-load.concurrency // plan.streams)
     if load.rate_per_s is not None or count <= 1:
@@ -120,7 +120,7 @@ def send_together(
 ) -> tuple[list[Shard], list[Offset]]:
     """The load, shared by `clients`; each one's part by its own clock, and what that is above ours.
 
-    Raises LoadError.
+    Raises LoadError; ServerError when the server is gone.
     """
     before = [_offset(ray, client) for client in clients]
     start_at = time.perf_counter() + PREPARE_S
@@ -152,5 +152,6 @@ def _offset(ray: Any, client: Any) -> Offset:
 
 def _shard(answer: Shard | Refused) -> Shard:
     if isinstance(answer, Refused):
-        raise LoadError(answer.message, remedy=answer.remedy)
+        kind = ServerError if answer.kind == ServerError.__name__ else LoadError
+        raise kind(answer.message, remedy=answer.remedy)
     return answer
