@@ -33,7 +33,7 @@ def dry_run_lines(
         f"at most {tokens} generated tokens"
     )
     yield from _time(estimate, launches, len(trials))
-    if until is not None:
+    if until is not None and trials:
         yield (
             f"  at most: repeats of a trial end once its {until.metric} is known to "
             f"{until.within:.1%}"
@@ -43,6 +43,9 @@ def dry_run_lines(
 def _time(
     estimate: Estimate, launches: Sequence[tuple[ServerConfig, Sequence[Trial]]], trials: int
 ) -> Iterator[str]:
+    if not trials:
+        yield "nothing is left to run"
+        return
     if estimate.unknown_trials == trials and estimate.unknown_launches == len(launches):
         yield "time: not known, since nothing of this sweep was measured yet"
         yield "  `--limit 1` measures one trial; `--resume RUN --dry-run` then knows more"

@@ -20,6 +20,8 @@ def test_repeats_end_as_soon_as_they_are_precise_enough(
     assert 3 <= len(repeats) < 20
     again = ddbench("sweep", "--resume", tmp_path / "run", "--dry-run")
     assert "0 launches, 0 trials" in again.stdout
+    assert "nothing is left to run" in again.stdout
+    assert "not known" not in again.stdout
 
 
 def test_repeats_that_never_agree_end_at_the_cap_and_each_visit_has_its_own(
