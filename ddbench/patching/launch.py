@@ -8,7 +8,7 @@ from ddbench.errors import PatchError
 from ddbench.patching.installed import find_installed
 from ddbench.patching.patched_copy import PatchedCopy, apply_series, nothing_said, on_path
 from ddbench.patching.series import series_for
-from ddbench.records import ServerCommand, ServerConfig
+from ddbench.records import PATCH_MANIFEST, ServerCommand, ServerConfig
 
 
 def with_patches(
@@ -26,7 +26,12 @@ def with_patches(
             f"engine: {config.engine} has no SGLang to patch",
             remedy="Remove `patches`, or set engine: sglang.",
         )
-    copy = _copy(config.patches, config.python, command.env.get("PYTHONPATH"), say)
+    asked = (config.patches, config.python, command.env.get("PYTHONPATH"), say)
+    copy = _copy(*asked)
+    if not (copy.folder / PATCH_MANIFEST).is_file():
+        # Somebody removed it between two launches. A server would start all the same, unpatched.
+        _copy.cache_clear()
+        copy = _copy(*asked)
     path = on_path(copy.folder, command.env)
     return replace(command, env={**command.env, "PYTHONPATH": path})
 

@@ -1,11 +1,16 @@
 """Stock against patched in one sweep: each server gets its own SGLang, and results say which."""
 
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 
 from ddbench.cli.dry_run import dry_run_lines
 from ddbench.errors import PatchError, PlanError
 from ddbench.executors.local import LocalExecutor
 from ddbench.patching import launch
+from ddbench.plan.argv import server_command
 from ddbench.plan.expand import by_launch, expand
 from ddbench.plan.read import parse_sweep, read_sweep
 from ddbench.runs.estimate import estimate
@@ -56,6 +61,19 @@ def test_the_series_is_part_of_what_makes_a_key(sweep, fake):
 
     assert first == again
     assert first["patches.sha256"] != other["patches.sha256"]
+
+
+def test_a_copy_that_was_removed_between_two_launches_is_made_anew(sweep):
+    server = read_sweep(sweep).servers[1]
+    command = server_command(server, port=1)
+    first = launch.with_patches(command, server).env["PYTHONPATH"]
+    folder = Path(first.split(os.pathsep)[0])
+    shutil.rmtree(folder)
+
+    again = launch.with_patches(command, server).env["PYTHONPATH"]
+
+    assert again == first
+    assert (folder / "sglang" / "srt" / "tree.py").read_text() == "nodes = 31\n"
 
 
 def test_a_dry_run_says_what_would_be_applied_and_makes_nothing(sweep, fake, tmp_path):
