@@ -36,9 +36,13 @@ def main() -> None:
     where.add_argument("--python", help="the interpreter of an environment with unedited SGLang")
     where.add_argument("--site-packages", type=Path, help="or a folder that holds sglang/")
     asked = parser.parse_args()
-    site_packages = asked.site_packages or find_installed(asked.python).site_packages
+    try:
+        site_packages = asked.site_packages or find_installed(asked.python).site_packages
+        hashes = base_hashes(asked.folder, site_packages)
+    except PatchError as error:
+        parser.exit(2, f"error: {error}\n  try: {error.remedy}\n")
     target = asked.folder / BASE
-    target.write_text(base_hashes(asked.folder, site_packages))
+    target.write_text(hashes)
     print(target)
 
 

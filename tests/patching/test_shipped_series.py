@@ -86,6 +86,24 @@ def test_git_applies_the_series_to_the_published_package_and_makes_the_same_of_i
         assert content == ((folder / path).read_bytes() if (folder / path).exists() else None)
 
 
+def test_the_hash_writer_refuses_a_package_without_the_file_in_a_sentence(tmp_path: Path) -> None:
+    folder = SERIES["0.5.23"].folder
+    before = (folder / "base.sha256").read_bytes()
+
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "ddbench.patching.base_hashes", str(folder)),
+            *("--site-packages", str(tmp_path)),
+        ],
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 2
+    assert "does not exist\n  try: Use the SGLang version" in done.stderr
+    assert (folder / "base.sha256").read_bytes() == before
+
+
 @pytest.mark.sglang
 @pytest.mark.parametrize("series", SERIES.values(), ids=SERIES)
 def test_the_hash_writer_writes_what_is_shipped(series: Series, published) -> None:
