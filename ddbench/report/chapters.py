@@ -53,7 +53,9 @@ _SPEEDUP_METHOD = (
     "launching again (n visits) or of other hosts (n hosts) where there are several. "
     "Request rate: ratio of sum(tokens) / sum(E2E), paired by prompt, with the choice of prompts "
     "(n prompts). Above 1 the arm is better. An arm is held only against one with the same "
-    "weights, flags and environment, and against a linear one only of the same block size."
+    "weights, flags and environment, and against a linear one only of the same block size. No "
+    "ratio of times where requests failed, the asked concurrency was not achieved, or the client "
+    "was late."
 )
 _PREDICTION_METHOD = (
     "Acceptance is replayed from the recorded drafts, exact at temperature 0 up to ties. Step "

@@ -71,7 +71,7 @@ def comparison_data(
     drafters: Sequence[DrafterReport] = (),
     levels: Sequence[Recommendation] = (),
 ) -> dict[str, Any]:
-    """Its fields, beside each cell the label of its numbers, recorded drafters, service levels."""
+    """Its fields, beside each pair and cell the label of its numbers; drafters; service levels."""
     return {
         **_labelled(found),
         "drafters": [drafter_data(one) for one in drafters],
@@ -96,6 +96,7 @@ def _labelled(found: LinearVsTree) -> dict[str, Any]:
     for pair, plain_pair in zip(found.pairs, data["pairs"], strict=True):
         for cell, plain_cell in zip(pair.cells, plain_pair["cells"], strict=True):
             plain_cell["label"] = pair.label_of(cell)
+        plain_pair["label"] = pair.label
     return data
 
 

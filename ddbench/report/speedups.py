@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ddbench.compare.gate import trouble_at
 from ddbench.compare.pairing import throughput_ratio
 from ddbench.records import Flags, RequestCompleted, RunResult, ServerConfig
 from ddbench.report.summary import tokens_and_steps
@@ -21,10 +22,10 @@ class Speedup:
     """One arm over a reference arm at one concurrency or rate; above 1 the arm is better.
 
     tokens_per_s: ratio of the trials' throughput, paired by repeat; n counts pairs, or visits where
-    there are several. It carries the
-    noise of running again, not the choice of prompts.
+    there are several. It carries the noise of running again, not the choice of prompts.
     request_rate: ratio of sum(tokens) / sum(E2E), paired by prompt; n counts prompts. It carries
-    the choice of prompts, not the noise of running again.
+    the choice of prompts, not the noise of running again. Both None where a trial cannot stand for
+    its arm.
     tokens_per_step: paired by prompt; None against autoregressive.
     """
 
@@ -102,16 +103,24 @@ def _drafter(server: ServerConfig) -> tuple[str | None, int | None]:
 
 def _speedup(arm: Trials, reference: Trials, kind: Kind) -> Speedup:
     own, other = _shared_prompts(arm, reference)
+    usable = not (_has_trouble(arm) or _has_trouble(reference))
     return Speedup(
         arm=arm[0].trial.arm,
         reference=reference[0].trial.arm,
         kind=kind,
         concurrency=arm[0].trial.load.concurrency,
         rate_per_s=arm[0].trial.load.rate_per_s,
-        tokens_per_s=throughput_ratio(reference, arm),
-        request_rate=_request_rate(own, other),
+        tokens_per_s=throughput_ratio(reference, arm) if usable else None,
+        request_rate=_request_rate(own, other) if usable else None,
         tokens_per_step=_tokens_per_step(own, other) if kind == "linear" else None,
     )
+
+
+def _has_trouble(trials: Trials) -> bool:
+    """As the comparison refuses them; an open loop asks for no concurrency that it could miss."""
+    if concurrency := trials[0].trial.load.concurrency:
+        return bool(trouble_at(concurrency, trials))
+    return any(len(one.completed) < len(one.requests) for one in trials)
 
 
 def _shared_prompts(

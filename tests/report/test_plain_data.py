@@ -58,7 +58,7 @@ def test_the_comparison_says_which_numbers_are_of_unlike_conditions(data: dict[s
     (pair,) = data["comparison"]["pairs"]
 
     assert (pair["linear"], pair["tree"]) == ("linear-8", "tree-8-31-4")
-    assert [cell["label"] for cell in pair["cells"]] == [None]
+    assert [pair["label"], *(cell["label"] for cell in pair["cells"])] == [None, None]
     assert data["not_compared"] is None
 
 

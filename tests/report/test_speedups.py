@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ddbench.records import RunResult
+from ddbench.records import RequestFailed, RunResult
 from ddbench.report.speedups import Speedup, speedups
 
 Make = Callable[..., RunResult]
@@ -113,6 +113,22 @@ def test_only_repeats_that_both_ran_are_paired(make_result: Make) -> None:
 
     assert speedup.tokens_per_s is not None
     assert (speedup.tokens_per_s.n, speedup.tokens_per_s.low) == (1, None)
+
+
+@pytest.mark.parametrize("rate_per_s", [None, 2.5])
+def test_times_of_a_trial_with_a_failed_request_are_not_divided(
+    make_result: Make, rate_per_s: float | None
+) -> None:
+    """What was accepted counts all the same."""
+    linear, tree = (make_result(arm, rate_per_s=rate_per_s) for arm in ("linear-8", "tree-8-31-4"))
+    first, *others = tree.requests
+    failed = RequestFailed(first.prompt_id, first.sent_s, first.lateness_s, "connection reset")
+
+    (speedup,) = speedups([linear, replace(tree, requests=(failed, *others))])
+
+    assert speedup.tokens_per_s is speedup.request_rate is None
+    assert speedup.tokens_per_step is not None
+    assert speedup.tokens_per_step.n == 47
 
 
 def test_arms_that_share_no_prompt_are_not_divided(make_result: Make) -> None:
