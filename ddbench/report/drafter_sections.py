@@ -110,7 +110,7 @@ def _calibrations(report: DrafterReport, facts: DrafterFacts) -> Iterator[Sectio
         yield Section(
             f"Calibration of {found.of}",
             ((*_whose(report, facts), ": ", _calibration(found)),),
-            header=("probability", "n", "stated", "came true"),
+            header=("probability", "candidates", "stated", "came true"),
             rows=tuple(
                 (
                     f"{one.low:.1f} to {one.high:.1f}",

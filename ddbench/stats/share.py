@@ -20,7 +20,8 @@ def share_interval(
     """sum(hits) / sum(counts), with an interval clustered by prompt that stays between 0 and 1.
 
     The log jackknife of the odds: near 0 and 1 the share itself is too lopsided. All hits, or none,
-    have no interval.
+    have no interval. n counts the prompts that have any counts: one that never got to a depth, or
+    has no candidate of a probability, says nothing of the share there.
 
     A nominal 95 % covered, of 20,000 experiments with 64 prompts each (tests/stats/
     test_coverage.py), resampled from recorded drafts and from the steps of two arms: 0.949 to 0.964
@@ -40,6 +41,7 @@ def share_interval(
             "a share of nothing, or of more than there is",
             remedy="Leave out what was not measured.",
         )
+    right, known = right[known > 0.0], known[known > 0.0]
     wrong = known - right
     share = float(right.sum() / known.sum())
     unknown = Interval(share, None, None, known.size, confidence, "log jackknife of the odds")

@@ -33,6 +33,18 @@ def test_stays_between_0_and_1() -> None:
     assert found.value < found.high < 1.0
 
 
+def test_prompts_without_any_count_are_not_counted() -> None:
+    """100 prompts of which 63 have something to say are too few, and 64 are as many."""
+    for known, has_interval in ((63, False), (64, True)):
+        counts = np.array([5.0] * known + [0.0] * (100 - known))
+
+        found = share_interval(np.arange(100) % 5 * (counts > 0.0), counts, PROMPTS[:100])
+        alone = share_interval(np.arange(known) % 5, counts[:known], PROMPTS[:known])
+
+        assert (found.n, found.low is not None) == (known, has_interval)
+        assert (found.value, found.low, found.high) == (alone.value, alone.low, alone.high)
+
+
 @pytest.mark.parametrize("hits", [0.0, 5.0])
 def test_all_or_nothing_has_no_interval(hits: float) -> None:
     found = share_interval([hits] * 80, [5.0] * 80, PROMPTS[:80])
