@@ -111,7 +111,8 @@ def _speed(speed: Speed) -> str:
 
 
 def _shown(ratio: Interval, *, places: int = 3) -> str:
-    """Three decimals of tokens/step, so that a bound near 1 is seen on its side of it."""
+    """So that a bound near 1 is seen on its side of it."""
+    places = ratio.decimals_beside_1(places)
     text = f"{ratio.value:.{places}f}x"
     if ratio.low is not None and ratio.high is not None:
         high = f"{ratio.high:.{places}f}" if ratio.high <= WIDEST else f">{WIDEST:.0f}"

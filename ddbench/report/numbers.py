@@ -51,7 +51,7 @@ def number_texts(
     value = interval.value * scale
     places = _decimals(value)
     if units == "x":
-        places = _decimals_beside_1(interval, places)
+        places = interval.decimals_beside_1(places)
     bounds = ""
     if interval.low is not None and interval.high is not None:
         most = WIDEST * abs(interval.value)
@@ -60,22 +60,6 @@ def number_texts(
             high = f">{most * scale:.{places}f}"
         bounds = form.format(low=low, high=high)
     return f"{value:.{places}f}{units}", bounds, f"n={interval.n}"
-
-
-def _decimals_beside_1(ratio: Interval, places: int) -> int:
-    """At most 4. `1.06x [1.0002, 1.13]` is above 1, which `[1.00, 1.13]` does not say.
-
-    Where both bounds round to 1 nothing hangs on it.
-    """
-    if ratio.low is None or ratio.high is None:
-        return places
-    for more in range(places, 4):
-        ends_at_1 = [
-            bound != 1.0 and round(bound, more) == 1.0 for bound in (ratio.low, ratio.high)
-        ]
-        if sum(ends_at_1) != 1:
-            return more
-    return max(places, 4)
 
 
 def _decimals(value: float) -> int:

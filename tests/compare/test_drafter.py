@@ -58,6 +58,12 @@ def test_the_sentence_parts_tokens_per_step_from_time() -> None:
     )
 
 
+def test_a_speed_is_seen_on_the_side_of_1_that_its_verdict_is_on() -> None:
+    close = replace(HELPS, speeds=(Speed(4, ratio(1.0002, 1.1265, 1.0615), "better"),))
+
+    assert "1.0615x [1.0002, 1.1265] n=48 (better) at concurrency 4" in close.sentence
+
+
 def test_what_was_measured_outweighs_the_promise_and_the_two_are_held_together() -> None:
     broken = replace(HELPS, measured=ratio(0.90, 0.99, 0.95))
 
