@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ddbench.compare.measures import achieved_concurrency, blocks_of
+from ddbench.compare.measures import achieved_concurrency, blocks_of, tokens_per_s, tpot_s
 from ddbench.records import RequestCompleted, RunResult, Speculation
 from ddbench.report.in_flight import occupancy
 from ddbench.stats.interval import Interval
@@ -69,12 +69,6 @@ def tokens_and_steps(requests: Iterable[RequestCompleted]) -> list[tuple[int, in
     ]
 
 
-def tokens_per_s(result: RunResult) -> float | None:
-    """Tokens of a trial over the time from its first send to its last byte."""
-    tokens = sum(request.completion_tokens for request in result.completed)
-    return tokens / result.wall_s if result.wall_s and tokens else None
-
-
 def _row(results: Sequence[RunResult]) -> Row:
     trial = results[0].trial
     done = [result for result in results if result.failure is None]
@@ -136,11 +130,8 @@ def _user_tokens_per_s(requests: Sequence[RequestCompleted]) -> Interval | None:
 
 def _tpot_s(requests: Sequence[RequestCompleted]) -> Interval | None:
     """Mean over requests of the time a token after the first; one-token answers have none."""
-    long = [request for request in requests if request.completion_tokens > 1]
-    if not long:
-        return None
-    times_s = [(r.e2e_s - r.ttft_s) / (r.completion_tokens - 1) for r in long]
-    return clustered_mean(times_s, [r.prompt_id for r in long])
+    timed = [(time_s, r.prompt_id) for r in requests if (time_s := tpot_s(r)) is not None]
+    return clustered_mean(*zip(*timed, strict=True)) if timed else None
 
 
 def _ttft_median_s(requests: Sequence[RequestCompleted]) -> Interval | None:
