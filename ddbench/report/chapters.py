@@ -192,7 +192,9 @@ def _comparison(report: Report) -> Chapter:
     title = "Linear against tree"
     if report.comparison is None:
         return Chapter("comparison", title, ("Not compared: ", Told(report.not_compared or "")))
-    found = comparison_sections(report.comparison, drafters=None if report.drafters else ())
+    found = comparison_sections(
+        report.comparison, drafters=None if report.drafters else (), is_alone=False
+    )
     drawn: dict[str, tuple[Figure, ...]] = {
         "Why": tuple(decomposition_figures(report.comparison)),
         SURVIVAL: tuple(survival_figures(report.comparison, report.rows)),

@@ -46,12 +46,17 @@ def sections(
     *,
     drafters: Sequence[DrafterReport] | None = None,
     levels: Sequence[Recommendation] = (),
+    is_alone: bool = True,
 ) -> list[Section]:
     """Findings first, then the tables that they rest on.
 
+    is_alone: without a report around it, which names the engine.
     drafters: None where nobody looked for recordings; empty where there are none, which is said.
     """
-    found = [Section("Answer", tuple(_answers(comparison)))]
+    engine: tuple[Sentence, ...] = ()
+    if is_alone and "embedded" in comparison.engines:
+        engine = ((f"Measured on the {EMBEDDED}.",),)
+    found = [Section("Answer", (*engine, *_answers(comparison)))]
     if levels:
         found.append(slo_section(levels))
     if comparison.refused:
@@ -80,8 +85,6 @@ def sections(
 
 
 def _answers(comparison: LinearVsTree) -> Iterator[Sentence]:
-    if "embedded" in comparison.engines:
-        yield (f"Measured on the {EMBEDDED}.",)
     for pair in comparison.pairs:
         for cell in pair.cells:
             yield _answer(pair, cell)

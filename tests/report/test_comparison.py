@@ -82,6 +82,12 @@ def test_the_findings_come_first_and_name_the_engine(found: LinearVsTree) -> Non
     assert first.sentences[0] == ("Measured on the embedded demo model, CPU.",)
 
 
+def test_inside_a_report_the_engine_is_not_named_once_more(found: LinearVsTree) -> None:
+    inside = sections(found, is_alone=False)
+
+    assert inside[0].sentences == sections(found)[0].sentences[1:]
+
+
 @pytest.mark.parametrize("render", [as_text, as_markdown])
 def test_both_forms_say_what_was_found(
     found: LinearVsTree, render: Callable[[LinearVsTree], str]
