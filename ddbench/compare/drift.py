@@ -7,6 +7,7 @@ from math import log
 from statistics import fmean
 
 from ddbench.compare.arms import ComparedArm
+from ddbench.compare.gate import trouble_at
 from ddbench.compare.measures import tokens_per_s
 from ddbench.compare.verdicts import detectable_sentence, is_known
 from ddbench.records import RunResult
@@ -72,10 +73,17 @@ def drift(arms: Sequence[ComparedArm]) -> Drift | None:
 
 
 def _of_arm(arm: ComparedArm) -> Iterator[ServerDrift]:
-    """Between the visits of one host: two hosts differ, and that is no drift."""
+    """Between the visits of one host: two hosts differ, and that is no drift.
+
+    Trials that cannot stand for their arm are left out: a failed request is none either.
+    """
     hosts = list(dict.fromkeys(trial.host for trial in arm.trials))
     for concurrency, host in product(arm.concurrencies, hosts):
-        trials = [trial for trial in arm.at(concurrency) if trial.host == host]
+        trials = [
+            trial
+            for trial in arm.at(concurrency)
+            if trial.host == host and not trouble_at(concurrency, [trial])
+        ]
         visits = sorted({trial.trial.visit for trial in trials})
         if len(visits) < 2:
             continue

@@ -25,7 +25,8 @@ METHODS = (
     "it counts pairs of repeats (Student's t on logs: the noise of running again), or visits where "
     "there are several, which is the noise of launching again as well, or hosts, which is that of "
     "other hosts too. Equivalent: within 1 % by "
-    "two one-sided tests at 5 %. Better or worse: the interval leaves out 1."
+    "two one-sided tests at 5 %. Better or worse: the interval leaves out 1; of arms that do not "
+    "differ, one verdict in twenty says so by chance."
 )
 _WHY = (
     "speedup = rounds x time x batch. rounds: tokens a verify step, from the answers' counts. "

@@ -8,7 +8,7 @@ from ddbench.compare.arms import ComparedArm
 from ddbench.compare.drift import drift
 from ddbench.compare.linear_vs_tree import compare_linear_with_trees
 from ddbench.compare.pairing import throughput_ratio
-from ddbench.records import RunResult
+from ddbench.records import RequestFailed, RunResult
 
 Arms = dict[str, ComparedArm]
 
@@ -57,6 +57,29 @@ def test_launches_that_differ_are_no_drift(quickstart: Arms) -> None:
     assert found is not None
     assert 1.0 in found.overall
     assert "no drift seen (with 6 servers you could not have seen less than" in found.sentence
+
+
+def test_a_trial_whose_requests_failed_shows_no_drift(quickstart: Arms) -> None:
+    """Half as many tokens in as much time are no slower machine."""
+    arm = in_visits(quickstart["linear-8"], 1.0, 1.0)
+
+    def broken_off(trial: RunResult) -> RunResult:
+        half = len(trial.completed) // 2
+        failed = [
+            RequestFailed(r.prompt_id, r.sent_s, r.lateness_s, "connection reset")
+            for r in trial.completed[half:]
+        ]
+        return replace(trial, requests=(*trial.completed[:half], *failed))
+
+    at_4 = [
+        broken_off(t) if t.trial.visit and t.trial.load.concurrency == 4 else t for t in arm.trials
+    ]
+
+    found = drift([replace(arm, trials=tuple(at_4))])
+
+    assert found is not None
+    assert [one.concurrency for one in found.servers] == [1, 8]
+    assert found.overall.value == pytest.approx(1.0)
 
 
 def test_a_single_server_has_a_value_and_no_interval(quickstart: Arms) -> None:
