@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Literal
 
 from ddbench.compare.answers import Agreement, agreement, self_agreement
@@ -9,7 +10,9 @@ from ddbench.compare.arms import ComparedArm, plain_arm
 from ddbench.compare.conditions import Difference, refusing
 from ddbench.compare.pairing import shared_concurrencies
 
-Outcome = Literal["lossless", "near ties", "lossy", "not known", "not compared"]
+Outcome = Literal["lossless", "near ties", "within noise", "lossy", "not known", "not compared"]
+
+DEVIATIONS = 2.0  # binomial, by which an arm may part more often than the reference from itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +66,43 @@ def _at(plain: ComparedArm, arm: ComparedArm, concurrency: int) -> Losslessness:
     found = None if why else agreement(reference, trials)
     if found is not None and not found.compared:
         why.append("the server gave no token ids")
+    noise = self_agreement(reference)
     return Losslessness(
         run=arm.run,
         arm=arm.name,
         reference=plain.name,
         concurrency=concurrency,
-        outcome="not compared" if found is None or not found.compared else outcome_of(found),
+        outcome=(
+            "not compared" if found is None or not found.compared else outcome_of(found, noise)
+        ),
         against_reference=found,
         own_noise=self_agreement(trials),
-        reference_noise=self_agreement(reference),
+        reference_noise=noise,
         why=tuple(why),
     )
 
 
-def outcome_of(found: Agreement) -> Outcome:
-    """An answer that parts where there is no tie is a loss; one of another length too."""
+def outcome_of(found: Agreement, noise: Agreement | None = None) -> Outcome:
+    """An answer that parts where there is no tie is a loss.
+
+    noise: of the autoregressive arm against itself. Where that parts at no tie about as often, as
+    with arithmetic of few bits and batches that change, a loss cannot be told from it.
+    """
     if not found.divergences:
         return "lossless"
-    if found.caused_by("no tie"):
-        return "lossy"
+    if untied := found.caused_by("no tie"):
+        return "within noise" if untied <= _allowed(found.compared, noise) else "lossy"
     if found.caused_by("not known") or found.caused_by("length"):
         return "not known"
     return "near ties"
+
+
+def _allowed(compared: int, noise: Agreement | None) -> float:
+    """So many of `compared` answers may part at no tie, as the reference's own do."""
+    if noise is None or not noise.compared:
+        return 0.0
+    own = noise.caused_by("no tie") / noise.compared
+    return compared * own + DEVIATIONS * sqrt(compared * own * (1.0 - own))
 
 
 def _matters(difference: Difference) -> bool:

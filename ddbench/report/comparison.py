@@ -252,6 +252,12 @@ def _outcome_notes(found: Sequence[Losslessness]) -> Iterator[Sentence]:
                 f" at concurrency {one.concurrency}: run with `logprobs: true` to tell near ties "
                 "from errors.",
             )
+        elif one.outcome == "within noise":
+            yield (
+                Said(one.arm),
+                f" at concurrency {one.concurrency}: the autoregressive arm parts from itself at no "
+                "tie about as often, so that no loss can be told from its noise.",
+            )
     noise = {one.concurrency: one.reference_noise for one in found if one.reference_noise}
     for concurrency, own in noise.items():
         yield (

@@ -6,7 +6,7 @@ from math import log
 
 import pytest
 
-from ddbench.compare.answers import agreement, self_agreement
+from ddbench.compare.answers import Agreement, Divergence, agreement, self_agreement
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.lossless import losslessness, outcome_of
 from ddbench.records import RequestCompleted, RunResult
@@ -92,6 +92,21 @@ def test_a_near_tie_is_no_loss_and_two_distributions_are(
     assert found.first is not None
     assert found.first.cause == cause
     assert outcome_of(found) == outcome
+
+
+@pytest.mark.parametrize(
+    ("own", "outcome"), [(0, "lossy"), (1, "lossy"), (3, "within noise"), (20, "within noise")]
+)
+def test_a_loss_must_be_more_than_plain_decoding_differs_from_itself(
+    own: int, outcome: str
+) -> None:
+    """5 of 48 part at no tie; 3 of its own repeats allow 3 + 2 x 1.68 = 6.4, and 1 allows 3.0."""
+
+    def parted(number: int) -> Agreement:
+        return Agreement(48, tuple(Divergence(f"p{n}", 3, "no tie") for n in range(number)))
+
+    assert outcome_of(parted(5), parted(own)) == outcome
+    assert outcome_of(parted(5), None) == "lossy"
 
 
 def test_an_answer_that_goes_on_where_the_other_ends_parts_at_its_end(

@@ -170,6 +170,15 @@ def test_two_witnesses_that_disagree_are_shown(arms: list[ComparedArm]) -> None:
     assert "DISAGREE: factors against the client's tok/s +1" in said
 
 
+def test_a_loss_that_noise_explains_is_said_to_be_no_finding(found: LinearVsTree) -> None:
+    noisy = replace(found.losslessness[0], outcome="within noise")
+
+    text = as_markdown(replace(found, losslessness=(noisy,)))
+
+    assert "so that no loss can be told from its noise" in text
+    assert "so that no loss can be told from its noise" not in as_markdown(found)
+
+
 def test_what_graphs_are_worth_has_a_table_where_both_were_run(arms: list[ComparedArm]) -> None:
     linear = next(arm for arm in arms if arm.name == "linear-8")
     settings = {**linear.settings, "disable_cuda_graph": "false"}
