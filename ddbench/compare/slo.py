@@ -1,6 +1,6 @@
 """Which setting to run under a service level: the fastest that keeps it, at each concurrency."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from ddbench.compare.arms import ComparedArm
 from ddbench.compare.gate import trouble_at
+from ddbench.compare.lossless import losslessness
 from ddbench.compare.measures import blocks_of, tokens_per_s, tpot_s
 from ddbench.compare.pairing import throughput_ratio
 from ddbench.compare.ranking import unlike
@@ -99,12 +100,14 @@ class Recommendation:
 def recommend(arms: Sequence[ComparedArm], limits: Sequence[Limit]) -> list[Recommendation]:
     """One entry a concurrency, of all arms that ran there without trouble.
 
-    Left out are those that answer another question than the first arm, see ddbench.compare.ranking.
+    Left out are those that answer another question than the first arm, see ddbench.compare.ranking,
+    and those whose answers are not the model's own.
     Raises NotComparable where no arm has the requests that a percentile needs.
     """
     odd = unlike(arms)
+    lossy = {(x.run, x.arm, x.concurrency) for x in losslessness(arms) if x.outcome == "lossy"}
     found = [
-        _at(concurrency, arms, tuple(limits), odd)
+        _at(concurrency, arms, tuple(limits), odd, lossy)
         for concurrency in sorted({c for arm in arms for c in arm.concurrencies})
     ]
     for limit in limits:
@@ -124,6 +127,7 @@ def _at(
     arms: Sequence[ComparedArm],
     limits: tuple[Limit, ...],
     odd: Mapping[tuple[str, str], tuple[str, ...]],
+    lossy: Collection[tuple[str, str, int]],
 ) -> Recommendation:
     several = len({arm.run for arm in arms}) > 1
     left_out: dict[str, tuple[str, ...]] = {}
@@ -137,6 +141,8 @@ def _at(
             if (rate := tokens_per_s(trial)) is not None
         ]
         trouble = (*odd.get((arm.run, arm.name), ()), *trouble_at(concurrency, ran))
+        if (arm.run, arm.name, concurrency) in lossy:
+            trouble = ("its answers are not those of plain decoding", *trouble)
         if trouble or not rates:
             name = f"{arm.run}: {arm.name}" if several else arm.name
             left_out[name] = trouble or ("no tokens",)

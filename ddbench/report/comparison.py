@@ -255,8 +255,8 @@ def _outcome_notes(found: Sequence[Losslessness]) -> Iterator[Sentence]:
         elif one.outcome == "within noise":
             yield (
                 Said(one.arm),
-                f" at concurrency {one.concurrency}: the autoregressive arm parts from itself at no "
-                "tie about as often, so that no loss can be told from its noise.",
+                f" at concurrency {one.concurrency}: the autoregressive arm parts from itself at "
+                "no tie about as often, so that no loss can be told from its noise.",
             )
     noise = {one.concurrency: one.reference_noise for one in found if one.reference_noise}
     for concurrency, own in noise.items():

@@ -189,6 +189,31 @@ def test_an_arm_of_another_model_or_machine_is_no_rival(
     assert said[0].startswith(why)
 
 
+def test_an_arm_that_says_other_things_than_the_model_is_not_recommended(
+    with_logprobs: Arms, change_requests: Change
+) -> None:
+    """Another token than plain decoding's, which is sure of its own."""
+
+    def odd_token(request: Any) -> RequestCompleted:
+        ids, probs = list(request.output_ids), list(request.output_logprobs)
+        ids[3], probs[3] = ids[3] + 1, -0.1
+        changed: RequestCompleted = replace(
+            request, output_ids=tuple(ids), output_logprobs=tuple(probs)
+        )
+        return changed
+
+    plain, tree = with_logprobs["autoregressive"], with_logprobs["tree-8-31-4"]
+    lossy = change_requests(tree, odd_token)
+
+    honest, spoilt = (
+        at(recommend([plain, arm], read_limits("ttft_s<100")), 1) for arm in (tree, lossy)
+    )
+
+    assert {one.arm for one in honest.settings} == {"autoregressive", "tree-8-31-4"}
+    assert [one.arm for one in spoilt.settings] == ["autoregressive"]
+    assert spoilt.left_out == {"tree-8-31-4": ("its answers are not those of plain decoding",)}
+
+
 def test_what_an_operator_may_choose_leaves_no_arm_out(two: list[ComparedArm]) -> None:
     """Another drafter, and CUDA graphs."""
     other = replace(
