@@ -85,19 +85,31 @@ def _fastest(rows: Sequence[Row], trials: Trials) -> Iterator[Words]:
         for number, arm in enumerate(arm for arm in others if arm != best.arm):
             yield ", " if number else ": "
             yield from _against(arm, best.arm, concurrency, trials)
+        unnamed = [row.arm for row, _ in ranked[1:] if row.arm not in others]
+        alike = [arm for arm in unnamed if not _surely(_ratio(arm, best.arm, concurrency, trials))]
+        for number, arm in enumerate(alike):
+            yield from (", " if number else "; not told apart from ", Said(arm))
         yield ". "
 
 
 def _against(other: str, best: str, concurrency: int, trials: Trials) -> Iterator[Words]:
     """How much more, and whether that is beyond the noise of running again."""
-    ratio = throughput_ratio(trials[other, concurrency], trials[best, concurrency])
+    ratio = _ratio(other, best, concurrency, trials)
     if ratio is None:
         yield from ("no repeat shared with ", Said(other))
         return
-    sure = ratio.low is not None and ratio.low > 1.0
     yield from (Measured(ratio, units="x"), " those of ", Said(other))
-    if not sure:
+    if not _surely(ratio):
         yield " (not told apart)"
+
+
+def _ratio(other: str, best: str, concurrency: int, trials: Trials) -> Interval | None:
+    return throughput_ratio(trials[other, concurrency], trials[best, concurrency])
+
+
+def _surely(ratio: Interval | None) -> bool:
+    """Above 1."""
+    return ratio is not None and ratio.low is not None and ratio.low > 1.0
 
 
 def _largest_gain(comparison: LinearVsTree) -> Iterator[Words]:

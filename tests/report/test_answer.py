@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ddbench.checks.finding import Finding, Severity
 from ddbench.checks.run import Report as Checked
-from ddbench.records import RequestFailed, RunResult
+from ddbench.records import RequestFailed, RunResult, Speculation
 from ddbench.report.assemble import assemble
 from ddbench.report.sections import plain
 
@@ -42,6 +42,33 @@ def test_repeats_that_overlap_do_not_tell_arms_apart(make_result: Make) -> None:
 
     assert "tree-8-31-4 gave the most tok/s" in said
     assert "those of linear-8 (not told apart)" in said
+
+
+def test_every_arm_that_is_not_told_apart_from_the_fastest_is_named(make_result: Make) -> None:
+    """The second is surely slower, and the third, which is slower and noisy, may be as fast."""
+
+    def trials(arm: str, speculation: Speculation, *walls_s: float) -> list[RunResult]:
+        found = []
+        for repeat, wall_s in enumerate(walls_s):
+            one = make_result("tree-8-31-4", repeat=repeat)
+            server = replace(one.trial.server, speculation=speculation)
+            trial = replace(one.trial, arm=arm, server=server)
+            found.append(replace(one, trial=trial, wall_s=wall_s))
+        return found
+
+    said = answered(
+        [
+            *trials("tree-8-31-4", Speculation("DDTREE", 8, 31, 4), 10.0, 10.0),
+            *trials("tree-8-15-4", Speculation("DDTREE", 8, 15, 4), 10.5, 10.5),
+            *trials("tree-8-7-4", Speculation("DDTREE", 8, 7, 4), 10.1, 13.0),
+            *trials("tree-8-63-4", Speculation("DDTREE", 8, 63, 4), 20.0, 20.0),
+        ]
+    )
+
+    assert (
+        "1.05x [1.05, 1.05] n=2 those of tree-8-15-4; not told apart from tree-8-7-4. "
+        in f"{said} "
+    )
 
 
 def test_arms_of_different_models_are_not_ranked(make_result: Make) -> None:
