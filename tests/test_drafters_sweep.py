@@ -46,8 +46,8 @@ def test_the_sentence_agrees_with_the_measured_interval(drafters: dict[str, Any]
         assert tree["sentence"].startswith("the tree cannot help")
     else:
         assert low <= 1.0 <= high
-    assert f"[{low:.3f}, {high:.3f}] n=48 measured" in tree["sentence"]
-    assert measured["n"] == 48
+    assert f"[{low:.3f}, {high:.3f}] n=64 measured" in tree["sentence"]
+    assert measured["n"] == 64
 
 
 @pytest.mark.parametrize("arm", ARMS)
