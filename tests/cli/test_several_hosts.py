@@ -53,7 +53,7 @@ def test_the_table_says_what_every_host_is_at() -> None:
 
 
 def test_events_name_their_host() -> None:
-    stream = io.StringIO()
+    stream = io.BytesIO()
 
     both_at_work(EventLines(stream).show)
 

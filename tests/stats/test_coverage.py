@@ -171,6 +171,18 @@ def test_a_quantile_of_repeats_covers_however_alike_they_are(alike: float) -> No
     assert 0.93 <= sum(truth in one for one in found) / 1_000 <= 0.97
 
 
+def test_a_quantile_of_repeats_covers_where_one_is_slow_when_the_other_is_fast() -> None:
+    """Two of each of 52 prompts, whose logs correlate by -0.6. As many independent requests as
+    there are covered 0.989. A standard error is 0.005 here."""
+    rng = np.random.default_rng(7)
+    prompts = [str(number) for number in range(52) for _ in range(2)]
+    logs = rng.multivariate_normal([0.0, 0.0], [[1.0, -0.6], [-0.6, 1.0]], (2_000, 52))
+
+    found = [quantile_interval(one, prompts, 0.5) for one in np.exp(logs.reshape(2_000, -1))]
+
+    assert 0.93 <= sum(1.0 in one for one in found) / 2_000 <= 0.97
+
+
 # ---------------------------------------------------------------- of measured runs
 
 

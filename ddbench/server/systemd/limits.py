@@ -15,6 +15,8 @@ def require_memory_limit(scope: Scope, unit: str, root: Path = Path("/sys/fs/cgr
     group = state.control_group.strip("/")
     if not group or state.memory_max is None or has_memory_limit(group, root):
         return
+    if read_unit_state(scope, unit).is_over:  # its group went with it
+        return
     raise ServerError(
         f"MemoryMax={state.memory_max} does not hold for {unit}: the {scope} manager has no "
         "control of memory here",
