@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import pytest
@@ -235,7 +236,7 @@ def numbers_in(value: object) -> set[float]:
     if isinstance(value, list):
         return set().union(*(numbers_in(each) for each in value))
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return {float(value)} if abs(value) < 1e300 else {math.inf}
+        return {float(value)} if abs(value) <= sys.float_info.max else {math.inf}
     return set()
 
 
