@@ -19,9 +19,10 @@ still began in step, which costs it fewer turns of its loop. us/chunk at 128/256
 12.8/10.6, ours 16.0/13.9 (1.25/1.31 x raw), aiohttp 22.7/21.3, sglang 48.8/42.0. TTFT is off by
 0.09/0.16 ms (ours), 7.1/15.0 (aiohttp), 29/72 (sglang), inter-chunk times at the 99th percentile by
 0.41/1.24 ms, 3.3/5.7 and 3.2/11.8. Four more runs of the same: ours 1.34 to 1.58 x raw, off by at
-most 0.2 ms and 0.3 ms. With the streams apart, on cores shared with much else (load average 2 to
-10): raw 19.0/15.3, ours 17.9/17.6 (0.95/1.15 x raw), off by 0.08/0.36 ms and 0.39/1.93 ms; with
---incremental raw 14.3/12.3, ours 17.5/14.7 (1.22/1.19 x raw).
+most 0.2 ms and 0.3 ms. With the streams apart, on quiet cores:
+raw 12.4/11.1, ours 15.1/13.3 (1.22/1.20 x raw), aiohttp 29.3/25.8; TTFT off by 0.10/0.17 ms,
+inter-chunk times by 0.09/0.16 ms (ours). On cores shared with much else (load average 2 to 10):
+0.95/1.15 x raw, with --incremental 1.22/1.19.
 """
 
 import argparse
